@@ -1,0 +1,58 @@
+/* SPDX-FileCopyrightText: StackPulse contributors */
+/* SPDX-License-Identifier: MIT */
+#ifndef SPULSE_BASE_UTIL_H
+#define SPULSE_BASE_UTIL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
+#define MAX(a, b) ((a) > (b) ? (a) : (b))
+
+#define likely(x) __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
+/* True when a + b does not fit; *sum is set either way. */
+#define add_overflows(a, b, sum) __builtin_add_overflow((a), (b), (sum))
+#define mul_overflows(a, b, product) __builtin_mul_overflow((a), (b), (product))
+
+/* Unaligned native-order loads; every supported target is little-endian. */
+static inline uint16_t load_u16(const void *p)
+{
+	uint16_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return v;
+}
+
+static inline uint32_t load_u32(const void *p)
+{
+	uint32_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return v;
+}
+
+static inline uint64_t load_u64(const void *p)
+{
+	uint64_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return v;
+}
+
+static inline bool has_prefix(const char *s, const char *prefix)
+{
+	return strncmp(s, prefix, strlen(prefix)) == 0;
+}
+
+/*
+ * Size of an option struct as its caller knows it, checked: false when bytes that we do not know
+ * are set, which asks for something that this version cannot do.
+ */
+bool options_are_known(const void *options, size_t given_size, size_t known_size);
+
+#endif

@@ -1,0 +1,3 @@
+/* SPDX-FileCopyrightText: StackPulse contributors */
+/* SPDX-License-Identifier: MIT */
+#include "../base/base.h"
