@@ -1,0 +1,59 @@
+# SPDX-FileCopyrightText: StackPulse contributors
+# SPDX-License-Identifier: MIT
+# The front door; the build itself is meson's. `make` builds build/stackpulse.
+PREFIX ?= /usr/local
+DESTDIR ?=
+MESON ?= meson
+JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+export JOBS
+
+build: build/build.ninja
+	ninja -C build -j $(JOBS)
+
+build/build.ninja:
+	@sh scripts/install-deps --check build || sh scripts/install-deps build
+	$(MESON) setup build --buildtype=release --prefix=$(PREFIX) -Dtests=false
+
+# Installs what is missing, builds, records a real program and draws its flame graph.
+demo:
+	sh scripts/install-deps build
+	$(MAKE) build
+	sh scripts/demo
+
+# Builds twice (release with warnings as errors, and with sanitizers), runs every test under both.
+test:
+	sh scripts/install-deps test
+	python3 tests/run
+
+# What takes minutes: more rounds, bigger inputs.
+test-long:
+	sh scripts/install-deps test
+	python3 tests/run --suite long
+
+# What needs a big download.
+test-peers:
+	sh scripts/install-deps test
+	python3 tests/run --suite peers
+
+# Ratios against a peer, on the same work in the same run.
+bench: build
+	python3 bench/run
+
+asan:
+	sh scripts/install-deps test
+	python3 tests/run --build-only asan
+
+install: build
+	DESTDIR=$(DESTDIR) $(MESON) install -C build --no-rebuild
+
+format:
+	git ls-files '*.c' '*.h' | grep -v '^tests/data/' | xargs clang-format -i
+
+lint:
+	python3 scripts/lint
+
+clean:
+	rm -rf build build-release build-asan
+
+.PHONY: build demo test test-long test-peers bench asan install format lint clean
+.DEFAULT_GOAL := build
