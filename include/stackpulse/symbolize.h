@@ -76,7 +76,7 @@ struct spulse_symbolizer_options {
 	const struct spulse_native_backend *native;
 	/** Data of the backend. */
 	void *native_data;
-	/** Colon-separated folders of debug files; NULL: $STACKPULSE_DEBUG_DIRS, else the build's. */
+	/** Colon-separated folders of debug files; NULL: $STACKPULSE_DEBUG_DIRS or the build's. */
 	const char *debug_dirs;
 	/** Folder that recorded paths are looked up under; NULL = the host's root. */
 	const char *sysroot;
