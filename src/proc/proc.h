@@ -53,6 +53,10 @@ int proc_stat_read(pid_t pid, pid_t tid, struct proc_stat *stat);
 bool proc_stat_parse(const char *text, size_t len, struct proc_stat *stat);
 /* Thread-group id of a thread; 0 or -errno. */
 int proc_tgid_read(pid_t tid, pid_t *tgid);
+/* Process that traces a thread, 0 = none; 0 or -errno. */
+int proc_tracer_read(pid_t pid, pid_t tid, pid_t *tracer);
+/* A number from a "Label:" line of the status file; 0 or -errno. */
+int proc_status_number(pid_t pid, pid_t tid, const char *label, pid_t *value);
 /* (device, inode) of /proc/PID/exe; 0 or -errno. */
 int proc_exe_identity(pid_t pid, uint64_t *device, uint64_t *inode);
 /* Small files below /proc/PID (or its task/TID): "comm" without its line end, "cmdline",
@@ -79,6 +83,8 @@ pid_t proc_handle_pid(const struct proc_handle *handle);
 int proc_handle_fd(const struct proc_handle *handle); /* pidfd or -1 */
 /* 1 ended (a zombie counts), 0 alive, or an error. Sticky. */
 int proc_handle_exited(struct proc_handle *handle, struct spulse_error **err);
+/* Sends a signal to this very process; 0 or -errno. */
+int proc_handle_signal(struct proc_handle *handle, int signal);
 void proc_handle_free(struct proc_handle *handle);
 /* Asks many at once with one poll(2): exited[i] is set. */
 int proc_handles_exited(struct proc_handle *const *handles, size_t n, bool *exited,
@@ -106,5 +112,15 @@ const char *proc_stop_reason(const struct proc_stop *stop);
 /* Resumes; 0 or an error. Idempotent. */
 int proc_stop_end(struct proc_stop *stop, struct spulse_error **err);
 void proc_stop_free(struct proc_stop *stop); /* resumes too */
+
+/* ---- launch ---- */
+
+/*
+ * What a recorder does when the program that it waits for cannot be executed: set once by the
+ * room that owns recorders, called by spulse_launch_run() with its recorder and the failure.
+ */
+typedef void (*proc_launch_failed_fn)(struct spulse_recorder *recorder,
+				      struct spulse_error *error);
+void proc_launch_set_failed_hook(proc_launch_failed_fn fn);
 
 #endif
