@@ -1,0 +1,351 @@
+/* SPDX-FileCopyrightText: StackPulse contributors */
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include <string.h>
+
+#include "calltree.h"
+#include "tool.h"
+
+void calltree_cli_options(struct calltree_options *options,
+			  struct cli_option table[CALLTREE_OPTION_COUNT])
+{
+	const struct cli_option filled[CALLTREE_OPTION_COUNT] = {
+		{'p', "pid", CLI_CUSTOM, &options->pids, "PID[,PID...]",
+		 .help = "Only samples of these processes.", .parse = cli_parse_pids},
+		{'t', "tid", CLI_CUSTOM, &options->tids, "TID[,TID...]",
+		 .help = "Only samples of these threads.", .parse = cli_parse_pids},
+		{0, "show-hidden", CLI_FLAG, &options->show_hidden, NULL,
+		 .help = "Show frames that are usually left out."},
+	};
+
+	memcpy(table, filled, sizeof(filled));
+}
+
+static bool listed(const struct cli_pids *list, pid_t id)
+{
+	for (size_t i = 0; i < list->count; i++)
+		if (list->pids[i] == id)
+			return true;
+	return !list->count;
+}
+
+bool calltree_selected(const struct calltree_options *options, pid_t pid, pid_t tid)
+{
+	return listed(&options->pids, pid) && listed(&options->tids, tid);
+}
+
+/* FNV-1a; collisions are told apart by the caller. */
+static uint64_t hash_text(uint64_t hash, const char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		hash = (hash ^ (unsigned char)text[i]) * 0x100000001b3;
+	return hash;
+}
+
+static bool same_function(const struct calltree_function *a, const struct calltree_function *b)
+{
+	return a->name_len == b->name_len && !memcmp(a->name, b->name, a->name_len) &&
+	       !strcmp(a->module, b->module) && a->kind == b->kind;
+}
+
+/* The display name of a frame; in buf when it fits, else allocated. */
+static char *display_name(const struct spulse_resolved_frame *frame, char *buf, size_t size,
+			  size_t *len_out)
+{
+	size_t len = spulse_resolved_frame_display_name_len(frame);
+	char *name = len < size ? buf : mem_alloc(len + 1);
+
+	spulse_resolved_frame_display_name(frame, name, len + 1);
+	*len_out = len;
+	return name;
+}
+
+static uint32_t add_function(struct calltree *tree, const struct calltree_function *wanted,
+			     const char *file)
+{
+	struct calltree_function *added;
+
+	MEM_PUSH(tree->functions, tree->function_count, tree->function_cap) = *wanted;
+	added = &tree->functions[tree->function_count - 1];
+	added->name = mem_copy(wanted->name, wanted->name_len);
+	added->module = mem_copy(wanted->module, strlen(wanted->module));
+	added->file = file ? mem_copy(file, strlen(file)) : NULL;
+	return (uint32_t)(tree->function_count - 1);
+}
+
+static uint32_t find_function(struct calltree *tree, const struct spulse_resolved_frame *frame)
+{
+	struct calltree_function wanted = {
+		.kind = spulse_resolved_frame_kind(frame),
+		.module = spulse_resolved_frame_module_basename(frame),
+		.flags = spulse_resolved_frame_flags(frame),
+		.inlined = spulse_resolved_frame_inline_depth(frame) > 0,
+	};
+	char buf[512], *name = display_name(frame, buf, sizeof(buf), &wanted.name_len);
+	uint64_t hash = hash_text(0xcbf29ce484222325, name, wanted.name_len);
+	uint32_t index;
+	int is_new;
+
+	wanted.unresolved = !spulse_resolved_frame_has_symbol(frame) &&
+			    !(wanted.flags & SPULSE_FRAME_TRUNCATED_STACK);
+	wanted.name = name;
+	if (!wanted.module)
+		wanted.module = "";
+	hash = hash_text(hash + (uint64_t)wanted.kind, wanted.module, strlen(wanted.module));
+	for (;; hash++) {
+		index = idmap_intern(&tree->names, hash, (uint32_t)tree->function_count, &is_new);
+		if (is_new) {
+			add_function(tree, &wanted, spulse_resolved_frame_file(frame));
+			break;
+		}
+		if (same_function(&tree->functions[index], &wanted))
+			break;
+	}
+	/* A function that exists on its own anywhere is not shown as inlined. */
+	tree->functions[index].inlined &= wanted.inlined;
+	if (name != buf)
+		free(name);
+	return index;
+}
+
+static uint32_t child_of(struct calltree *tree, uint32_t parent, uint32_t function)
+{
+	int is_new;
+	uint32_t index = idmap_intern(&tree->children, (uint64_t)parent << 32 | function,
+				      (uint32_t)tree->node_count, &is_new);
+	uint32_t sibling = tree->nodes[parent].first_child;
+
+	if (is_new) {
+		MEM_PUSH(tree->nodes, tree->node_count, tree->node_cap) = (struct calltree_node){
+			.parent = parent,
+			.function = function,
+			.first_child = CALLTREE_NONE,
+			.next_sibling = sibling,
+		};
+		tree->nodes[parent].first_child = index;
+	}
+	return index;
+}
+
+static bool left_out(const struct spulse_resolved_frame *frame,
+		     const struct calltree_options *options)
+{
+	if (options->symopts.no_inline && spulse_resolved_frame_inline_depth(frame) > 0)
+		return true;
+	return !options->show_hidden && spulse_resolved_frame_should_ignore(frame);
+}
+
+/* Node of a stack that was not seen before: its frames from the outermost inwards. */
+static uint32_t add_stack(struct calltree *tree, const struct spulse_resolved *resolved,
+			  const struct calltree_options *options)
+{
+	uint32_t node = 0;
+
+	for (size_t i = spulse_resolved_count(resolved); i-- > 0;) {
+		const struct spulse_resolved_frame *frame = spulse_resolved_at(resolved, i);
+		uint64_t serial = spulse_resolved_id(resolved, i).serial;
+		uint32_t function;
+		int is_new;
+
+		if (left_out(frame, options))
+			continue;
+		function = idmap_intern(&tree->frames, serial, 0, &is_new);
+		if (is_new) {
+			function = find_function(tree, frame);
+			idmap_set(&tree->frames, serial, function);
+		}
+		node = child_of(tree, node, function);
+	}
+	return node;
+}
+
+static int add_sample(struct calltree *tree, struct spulse_symbolizer *symbolizer,
+		      const struct spulse_stack *stack, const struct calltree_options *options,
+		      struct spulse_error **err)
+{
+	struct spulse_stack_key key = spulse_stack_key(stack);
+	uint64_t packed = (uint64_t)(uint32_t)key.pid << 32 | key.node;
+	uint64_t time = spulse_stack_timestamp_ns(stack);
+	const struct spulse_resolved *resolved;
+	uint32_t leaf;
+	int is_new, r;
+
+	if (!calltree_selected(options, key.pid, spulse_stack_tid(stack)))
+		return 0;
+	leaf = idmap_intern(&tree->stacks, packed, 0, &is_new);
+	if (is_new) {
+		r = spulse_symbolizer_resolve(symbolizer, stack, &resolved, err);
+		if (r < 0)
+			return r;
+		leaf = add_stack(tree, resolved, options);
+		idmap_set(&tree->stacks, packed, leaf);
+	}
+	tree->nodes[leaf].self++;
+	tree->samples++;
+	tree->first_ns = time < tree->first_ns ? time : tree->first_ns;
+	tree->last_ns = time > tree->last_ns ? time : tree->last_ns;
+	idmap_intern(&tree->pids, (uint64_t)key.pid, 0, &is_new);
+	idmap_intern(&tree->tids, (uint64_t)spulse_stack_tid(stack), 0, &is_new);
+	return 0;
+}
+
+/* Sums up: nodes from the leaves to the root, then functions along every path. */
+static void sum_up(struct calltree *tree)
+{
+	uint32_t *open = mem_alloc(tree->function_count * sizeof(*open));
+	uint32_t node = 0;
+
+	for (size_t i = tree->node_count; i-- > 0;) {
+		tree->nodes[i].total += tree->nodes[i].self;
+		if (i)
+			tree->nodes[tree->nodes[i].parent].total += tree->nodes[i].total;
+	}
+	/* Depth first without recursion; open[] counts a function's nodes on the current path. */
+	for (;;) {
+		const struct calltree_node *at = &tree->nodes[node];
+
+		if (node) {
+			struct calltree_function *function = &tree->functions[at->function];
+
+			function->self += at->self;
+			if (!open[at->function]++)
+				function->total += at->total;
+			if (function->flags & SPULSE_FRAME_TRUNCATED_STACK &&
+			    open[at->function] == 1)
+				tree->truncated_samples += at->total;
+			if (function->unresolved)
+				tree->unresolved_samples += at->self;
+		}
+		if (at->first_child != CALLTREE_NONE) {
+			node = at->first_child;
+			continue;
+		}
+		while (node && tree->nodes[node].next_sibling == CALLTREE_NONE) {
+			open[tree->nodes[node].function]--;
+			node = tree->nodes[node].parent;
+		}
+		if (!node)
+			break;
+		open[tree->nodes[node].function]--;
+		node = tree->nodes[node].next_sibling;
+	}
+	free(open);
+	tree->processes = tree->pids.count;
+	tree->threads = tree->tids.count;
+	if (!tree->samples)
+		tree->first_ns = 0;
+}
+
+int calltree_read(struct calltree *tree, const char *path, const struct calltree_options *options,
+		  struct spulse_error **err)
+{
+	SPULSE_CLEANUP(replay) replay = NULL;
+	SPULSE_CLEANUP(symbolizer) symbolizer = NULL;
+	SPULSE_CLEANUP(stacks) stacks = NULL;
+	const struct spulse_stack *stack;
+	int r = spulse_replay_open(path, &replay, err);
+
+	if (r < 0)
+		return r;
+	MEM_PUSH(tree->nodes, tree->node_count, tree->node_cap) = (struct calltree_node){
+		.parent = CALLTREE_NONE,
+		.function = CALLTREE_NONE,
+		.first_child = CALLTREE_NONE,
+		.next_sibling = CALLTREE_NONE,
+	};
+	tree->first_ns = UINT64_MAX;
+	tree->recovered = spulse_source_recovered_from_truncated_tail(spulse_replay_source(replay));
+	if ((r = symopts_open(&options->symopts, spulse_replay_source(replay), &symbolizer, err)) <
+		    0 ||
+	    (r = spulse_symbolizer_prepare(symbolizer, err)) < 0 ||
+	    (r = spulse_replay_stacks(replay, &stacks, err)) < 0)
+		return r;
+	while ((r = spulse_stacks_next(stacks, &stack, err)) > 0) {
+		r = add_sample(tree, symbolizer, stack, options, err);
+		if (r < 0)
+			break;
+	}
+	sum_up(tree);
+	return r;
+}
+
+void calltree_release(struct calltree *tree)
+{
+	for (size_t i = 0; i < tree->function_count; i++) {
+		free((char *)tree->functions[i].name);
+		free((char *)tree->functions[i].module);
+		free((char *)tree->functions[i].file);
+	}
+	free(tree->functions);
+	free(tree->nodes);
+	idmap_release(&tree->stacks);
+	idmap_release(&tree->frames);
+	idmap_release(&tree->children);
+	idmap_release(&tree->names);
+	idmap_release(&tree->pids);
+	idmap_release(&tree->tids);
+	*tree = (struct calltree){0};
+}
+
+double calltree_share(const struct calltree *tree, uint64_t samples)
+{
+	return tree->samples ? 100.0 * (double)samples / (double)tree->samples : 0;
+}
+
+static int by_self(const void *a, const void *b, void *data)
+{
+	const struct calltree_function *functions = data;
+	const struct calltree_function *left = &functions[*(const uint32_t *)a];
+	const struct calltree_function *right = &functions[*(const uint32_t *)b];
+
+	if (left->self != right->self)
+		return left->self < right->self ? 1 : -1;
+	if (left->total != right->total)
+		return left->total < right->total ? 1 : -1;
+	return strcmp(left->name, right->name);
+}
+
+static int by_total(const void *a, const void *b, void *data)
+{
+	const struct calltree_function *functions = data;
+	const struct calltree_function *left = &functions[*(const uint32_t *)a];
+	const struct calltree_function *right = &functions[*(const uint32_t *)b];
+
+	if (left->total != right->total)
+		return left->total < right->total ? 1 : -1;
+	return by_self(a, b, data);
+}
+
+uint32_t *calltree_ranking(const struct calltree *tree, bool total)
+{
+	uint32_t *order = mem_alloc(tree->function_count * sizeof(*order));
+
+	for (size_t i = 0; i < tree->function_count; i++)
+		order[i] = (uint32_t)i;
+	qsort_r(order, tree->function_count, sizeof(*order), total ? by_total : by_self,
+		tree->functions);
+	return order;
+}
+
+static int hotter(const void *a, const void *b, void *data)
+{
+	const struct calltree_node *nodes = data;
+	uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
+
+	if (nodes[left].self != nodes[right].self)
+		return nodes[left].self < nodes[right].self ? 1 : -1;
+	return left < right ? -1 : left > right;
+}
+
+uint32_t *calltree_hottest(const struct calltree *tree, size_t *count_out)
+{
+	uint32_t *order = mem_alloc(tree->node_count * sizeof(*order));
+	size_t count = 0;
+
+	for (size_t i = 1; i < tree->node_count; i++)
+		if (tree->nodes[i].self)
+			order[count++] = (uint32_t)i;
+	qsort_r(order, count, sizeof(*order), hotter, tree->nodes);
+	*count_out = count;
+	return order;
+}

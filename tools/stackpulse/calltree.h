@@ -1,0 +1,95 @@
+/* SPDX-FileCopyrightText: StackPulse contributors */
+/* SPDX-License-Identifier: MIT */
+#ifndef TOOL_CALLTREE_H
+#define TOOL_CALLTREE_H
+
+/*
+ * A recording folded into a tree of functions, for everything that shows shares. Every distinct
+ * stack is resolved once; memory grows with what is distinct, not with the number of samples.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <stackpulse/stackpulse.h>
+
+#include "cli.h"
+#include "mem.h"
+#include "symopts.h"
+
+enum { CALLTREE_NONE = UINT32_MAX };
+
+/* A function by name, module and kind: what one colour and one line of a table stand for. */
+struct calltree_function {
+	const char *name;
+	const char *module;
+	/* Source file as first seen, or NULL. */
+	const char *file;
+	size_t name_len;
+	enum spulse_frame_kind kind;
+	/* Set of enum spulse_frame_flag. */
+	unsigned int flags;
+	bool inlined;
+	bool unresolved;
+	/* Samples with the function innermost, and with it anywhere (counted once). */
+	uint64_t self;
+	uint64_t total;
+};
+
+/* A node's parent has a smaller index. Node 0 is the root: it has no function. */
+struct calltree_node {
+	uint32_t parent;
+	uint32_t function;
+	uint32_t first_child;
+	uint32_t next_sibling;
+	uint64_t self;
+	uint64_t total;
+};
+
+struct calltree {
+	struct calltree_function *functions;
+	size_t function_count, function_cap;
+	struct calltree_node *nodes;
+	size_t node_count, node_cap;
+	uint64_t samples;
+	uint64_t truncated_samples;
+	/* Samples whose innermost function has no name. */
+	uint64_t unresolved_samples;
+	uint64_t first_ns, last_ns;
+	size_t processes, threads;
+	bool recovered;
+	/* Private: what is known already. */
+	struct idmap stacks, frames, children, names;
+	struct idmap pids, tids;
+};
+
+/* What to read, from the command line. */
+struct calltree_options {
+	struct symopts symopts;
+	/* Empty = all. */
+	struct cli_pids pids;
+	struct cli_pids tids;
+	bool show_hidden;
+};
+
+enum { CALLTREE_OPTION_COUNT = 3 };
+
+/* Fills the table of a group "Selection" for cli_spec. */
+void calltree_cli_options(struct calltree_options *options,
+			  struct cli_option table[CALLTREE_OPTION_COUNT]);
+/* Whether a sample is among those that were asked for. */
+bool calltree_selected(const struct calltree_options *options, pid_t pid, pid_t tid);
+
+/* Reads a spool. *tree must be all zero; release it on failure, too. */
+int calltree_read(struct calltree *tree, const char *path, const struct calltree_options *options,
+		  struct spulse_error **err);
+void calltree_release(struct calltree *tree);
+
+/* Function indexes sorted by self or total share, most first. Free with free(). */
+uint32_t *calltree_ranking(const struct calltree *tree, bool by_total);
+/* Nodes with samples of their own, most first; *count_out of them. Free with free(). */
+uint32_t *calltree_hottest(const struct calltree *tree, size_t *count_out);
+/* A share of all samples in percent. */
+double calltree_share(const struct calltree *tree, uint64_t samples);
+
+#endif
