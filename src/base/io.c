@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "cleanup.h"
@@ -82,4 +83,20 @@ int read_file(const char *path, size_t max, struct strbuf *sb)
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
 
 	return fd < 0 ? -errno : read_fd(fd, max, sb);
+}
+
+int read_file_number(const char *path, int64_t *value)
+{
+	struct strbuf text = { 0 };
+	int r = read_file(path, 4096, &text);
+	char *end;
+
+	if (r == 0) {
+		errno = 0;
+		*value = strtoll(text.data, &end, 10);
+		if (end == text.data || errno)
+			r = -EBADMSG;
+	}
+	strbuf_release(&text);
+	return r;
 }

@@ -24,5 +24,7 @@ int write_full(int fd, const void *buf, size_t len);
  */
 int read_file(const char *path, size_t max, struct strbuf *sb);
 int read_fd(int fd, size_t max, struct strbuf *sb);
+/* The decimal number that a small file begins with; 0 or -errno. */
+int read_file_number(const char *path, int64_t *value);
 
 #endif

@@ -36,7 +36,8 @@ struct perf_sample_data {
 	const uint8_t *stack;	/* from sp upwards */
 	uint64_t stack_len;	/* bytes really captured */
 	uint64_t stack_requested;
-	uint64_t event_id;	/* which event of a source; 0 = the only one */
+	uint64_t period;	/* 0: unknown */
+	uint64_t event_id;	/* PERF_EVENT_*: what the sample stands for */
 };
 
 struct perf_mmap_data {
@@ -72,10 +73,14 @@ struct perf_event {
 struct perf_layout {
 	uint64_t sample_type;
 	uint64_t read_format;
-	uint64_t regs_user_mask;
+	uint64_t branch_sample_type;
+	uint64_t regs_user_mask, regs_intr_mask;
 	bool sample_id_all;
-	uint64_t event_id;
+	uint64_t event_id; /* goes to the samples */
 };
+
+/* Values of perf_sample_data.event_id. */
+enum { PERF_EVENT_SAMPLING = 0, PERF_EVENT_CONTEXT_SWITCH = 1 };
 
 /*
  * Decodes one record of `size` bytes (its header included). 0, or -EBADMSG when it breaks its
@@ -120,8 +125,10 @@ struct perf_options {
 	uint32_t frequency; /* resolved, not 0 */
 	uint32_t stack_size; /* rounded; 0 = no user stack */
 	uint32_t ring_stacks;
-	bool include_kernel, inherit_children, inherit_threads, enable_on_exec, off_cpu;
+	bool include_kernel, inherit_children, off_cpu;
 	enum spulse_sampling_event event;
+	const uint32_t *cpus; /* online, ascending; copied by perf_events_new() */
+	size_t cpu_count;
 };
 
 /* Everything that a recorder's events share: CPUs, rings, what worked before. A perf_source. */
@@ -133,13 +140,18 @@ struct perf_source *perf_events_source(struct perf_events *events);
 
 /*
  * One transaction of opens: on failure what it opened is closed again and nothing changed.
- * TARGET_GONE when the leader is gone; other threads that are gone are skipped.
+ * Threads that are gone are skipped; TARGET_GONE when all are. pid -1 (count 0) opens every
+ * process of the machine. A frequency above the kernel's limit is FREQUENCY_LIMIT the first
+ * time; later opens are clamped to the limit when `clamp` is set. Nothing is enabled yet.
  */
 struct perf_opened {
 	bool inherits; /* whether threads made by it are covered by the kernel */
+	size_t threads; /* opened; the rest is gone */
 };
 int perf_events_open(struct perf_events *events, pid_t pid, const pid_t *tids, size_t count,
-		     bool enable_on_exec, struct perf_opened *opened, struct spulse_error **err);
+		     bool enable_on_exec, bool clamp, struct perf_opened *opened,
+		     struct spulse_error **err);
+/* Enables what is not enabled yet; events that wait for an execve are left to it. */
 int perf_events_enable(struct perf_events *events, struct spulse_error **err);
 int perf_events_disable(struct perf_events *events, struct spulse_error **err);
 /* Closes what is not needed for other threads: a thread's events, or all of a process (tid 0). */
@@ -154,8 +166,14 @@ int perf_events_read_losses(struct perf_events *events, perf_loss_fn fn, void *d
 bool perf_events_kernel_enabled(const struct perf_events *events);
 enum spulse_sampling_event perf_events_event(const struct perf_events *events);
 void perf_events_ring_range(const struct perf_events *events, uint64_t *min, uint64_t *max);
-/* CPUs that came online after the events were opened and are not covered. */
-size_t perf_events_uncovered_cpus(struct perf_events *events);
+/* Opens and enables all tracked threads on CPUs (online ones, ascending) that came after the
+ * events were opened; returns how many CPUs stay uncovered. */
+size_t perf_events_cover_cpus(struct perf_events *events, const uint32_t *cpus, size_t count);
+/* Descriptors that are open now. */
+size_t perf_events_descriptors(const struct perf_events *events);
+/* Undoes one perf_events_open() whose caller failed afterwards: closes all events of a process
+ * that were opened for it, rings that nobody else uses included. */
+void perf_events_rollback(struct perf_events *events, pid_t pid);
 
 /* Pure ring sizing, for tests: bytes of one ring's data area; see the public option's text. */
 int perf_ring_size(uint64_t stack_size, uint32_t stacks, size_t page, size_t cpus,

@@ -72,8 +72,6 @@ struct proc_cpus {
 	VEC(uint32_t) cpus;
 };
 int proc_online_cpus(struct proc_cpus *cpus, struct spulse_error **err);
-/* First number of a file such as /proc/sys/kernel/perf_event_paranoid; 0 or -errno. */
-int proc_read_number(const char *path, int64_t *value);
 
 /* ---- identity and liveness ---- */
 

@@ -144,19 +144,3 @@ int proc_exe_identity(pid_t pid, uint64_t *device, uint64_t *inode)
 	*inode = st.st_ino;
 	return 0;
 }
-
-int proc_read_number(const char *path, int64_t *value)
-{
-	struct strbuf text = { 0 };
-	int r = read_file(path, 4096, &text);
-	char *end;
-
-	if (r == 0) {
-		errno = 0;
-		*value = strtoll(text.data, &end, 10);
-		if (end == text.data || errno)
-			r = -EBADMSG;
-	}
-	strbuf_release(&text);
-	return r;
-}
