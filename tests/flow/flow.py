@@ -1,0 +1,259 @@
+# SPDX-FileCopyrightText: StackPulse contributors
+# SPDX-License-Identifier: MIT
+"""What the flow tests share: building targets, running the tool and reading what it printed.
+
+A test calls check() for what must hold and returns; an exception or a failed check is a failure.
+"""
+import ctypes
+import errno
+import glob
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+SOURCE = os.environ.get("STACKPULSE_SOURCE") or os.path.dirname(
+    os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BUILD = os.environ.get("STACKPULSE_BUILD") or os.path.join(SOURCE, "build")
+TOOL = os.environ.get("STACKPULSE") or os.path.join(BUILD, "tools/stackpulse/stackpulse")
+SANITIZED = os.environ.get("STACKPULSE_SANITIZE", "none") != "none"
+TARGETS = os.path.join(BUILD, "flow-targets")
+HOT = ["-O2", "-g", "-fomit-frame-pointer", "-fno-optimize-sibling-calls"]
+
+faults = []
+WORK = tempfile.mkdtemp(prefix="stackpulse-flow-")
+
+
+def skip(reason):
+    print(f"SKIP: {reason}")
+    shutil.rmtree(WORK, ignore_errors=True)
+    sys.exit(77)
+
+
+def check(condition, text):
+    """Notes a fault and goes on, so that one run shows all of them."""
+    if not condition:
+        print(f"FAULT: {text}", flush=True)
+        faults.append(text)
+    return bool(condition)
+
+
+def perf_works():
+    """Whether this kernel lets us count our own time, asked without the tool."""
+    attr = (ctypes.c_uint8 * 128)()
+    attr[0:4] = (1).to_bytes(4, "little")    # PERF_TYPE_SOFTWARE
+    attr[4:8] = (128).to_bytes(4, "little")  # size
+    attr[40] = 0x20 | 0x40                   # exclude_kernel, exclude_hv
+    libc = ctypes.CDLL(None, use_errno=True)
+    number = {"x86_64": 298, "aarch64": 241}[os.uname().machine]
+    fd = libc.syscall(number, ctypes.byref(attr), 0, -1, -1, 8)
+    if fd >= 0:
+        os.close(fd)
+    return fd >= 0
+
+
+def main(*tests):
+    """Runs test functions in order in a fresh folder; the exit status says how they went."""
+    if not perf_works():
+        skip("the kernel refuses perf_event_open")
+    only = sys.argv[1:]
+    try:
+        os.chdir(WORK)
+        for test in tests:
+            if only and test.__name__ not in only:
+                continue
+            before, start = len(faults), time.time()
+            try:
+                test()
+            except Exception as e:  # noqa: BLE001 a broken test must not hide the others
+                import traceback
+                traceback.print_exc(file=sys.stdout)
+                faults.append(repr(e))
+            print(f"{'ok' if len(faults) == before else 'FAILED'}: {test.__name__} "
+                  f"({time.time() - start:.1f} s)", flush=True)
+    finally:
+        os.chdir("/")
+        if not os.environ.get("KEEP"):
+            shutil.rmtree(WORK, ignore_errors=True)
+        else:
+            print(f"kept: {WORK}")
+    sys.exit(1 if faults else 0)
+
+
+def run(*command, timeout=120, text=True, **more):
+    """Runs a command and gives the finished process with its output."""
+    if "input" not in more:
+        more.setdefault("stdin", subprocess.DEVNULL)
+    return subprocess.run([str(c) for c in command], capture_output=True, text=text,
+                          errors="surrogateescape" if text else None, timeout=timeout, **more)
+
+
+def tool(*args, **more):
+    return run(TOOL, *args, **more)
+
+
+def tool_ok(*args, **more):
+    """Runs the tool, which must work; gives its standard output."""
+    r = tool(*args, **more)
+    if r.returncode:
+        raise RuntimeError(f"stackpulse {' '.join(map(str, args))}: exit status {r.returncode}\n"
+                           f"{r.stdout[-2000:]}\n{r.stderr[-2000:]}")
+    return r.stdout
+
+
+def record(spool, options, command, status=0, **more):
+    """Records a command; gives the tool's stderr."""
+    r = tool("record", "-o", spool, *options, "--", *command, **more)
+    check(r.returncode == status, f"record ended with {r.returncode}, not {status}: {r.stderr[-1500:]}")
+    return r.stderr
+
+
+def start_tool(*args, **more):
+    return subprocess.Popen([TOOL, *map(str, args)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                            stdin=subprocess.DEVNULL, text=True, **more)
+
+
+def finish(process, timeout=60):
+    """Waits for a started tool; gives (exit status, stdout, stderr)."""
+    try:
+        out, err = process.communicate(timeout=timeout)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        out, err = process.communicate()
+        check(False, f"{process.args} did not end within {timeout} s")
+    return process.returncode, out, err
+
+
+def wait_for(condition, timeout=20):
+    """Waits until a condition holds; gives its value, or what it was at the end."""
+    end = time.monotonic() + timeout
+    while True:
+        value = condition()
+        if value or time.monotonic() > end:
+            return value
+        time.sleep(0.02)
+
+
+def start_ready(*command, **more):
+    """Starts a target and waits for the READY that it prints."""
+    p = subprocess.Popen([str(c) for c in command], stdout=subprocess.PIPE, text=True,
+                         stdin=subprocess.DEVNULL, **more)
+    line = p.stdout.readline()
+    if "READY" not in line:
+        p.kill()
+        raise RuntimeError(f"{command} is not ready: {line!r}")
+    return p
+
+
+def stop(process):
+    if process.poll() is None:
+        process.kill()
+    process.wait()
+
+
+def state_of(pid):
+    """The state letter of a process, '' when it is gone."""
+    try:
+        return open(f"/proc/{pid}/stat", errors="replace").read().rpartition(")")[2].split()[0]
+    except OSError:
+        return ""
+
+
+def find_program(*names):
+    for name in names:
+        path = shutil.which(name)
+        if path:
+            return path
+    return None
+
+
+def target(name, source=None, flags=(), compiler=None, after=None):
+    """Builds a program from tests/targets, once; gives its path."""
+    source = os.path.join(SOURCE, "tests/targets", source or name + ".c")
+    out = os.path.join(TARGETS, name)
+    if os.path.exists(out) and os.path.getmtime(out) >= os.path.getmtime(source):
+        return out
+    os.makedirs(TARGETS, exist_ok=True)
+    compiler = compiler or ("c++" if source.endswith(".cc") else "cc")
+    fresh = f"{out}.{os.getpid()}"
+    if source.endswith(".go"):
+        command = [compiler, "build", "-o", fresh, *flags, source]
+    elif source.endswith(".rs"):
+        command = [compiler, *flags, "-o", fresh, source]
+    else:
+        command = [compiler, *HOT, "-o", fresh, source, *flags]
+    r = subprocess.run(command, capture_output=True, text=True,
+                       env={**os.environ, "GOFLAGS": "-mod=mod", "GO111MODULE": "off"})
+    if r.returncode:
+        raise RuntimeError(f"{' '.join(command)}: {r.stderr}")
+    if after:
+        subprocess.run([*after, fresh], check=True)
+    os.rename(fresh, out)
+    return out
+
+
+def dump(spool):
+    """The raw content of a spool."""
+    r = tool("dump", spool)
+    parsed = json.loads(r.stdout)
+    if parsed.get("outcome") not in ("valid", "recovered"):
+        raise RuntimeError(f"dump {spool}: {r.stdout[:500]}")
+    return parsed["document"]
+
+
+def folded(spool, *options):
+    """[(frames root first, count)] of `folded`."""
+    stacks = []
+    for line in tool_ok("folded", spool, *options).split("\n"):
+        if line:
+            names, _, count = line.rpartition(" ")
+            stacks.append((names.split(";"), int(count)))
+    return stacks
+
+
+def share(stacks, condition):
+    """Share of the samples whose stack (root first) meets a condition."""
+    total = sum(count for _, count in stacks)
+    return sum(count for names, count in stacks if condition(names)) / total if total else 0
+
+
+def script(spool, *options):
+    """The samples of `script --json`, one object each."""
+    return [json.loads(line) for line in tool_ok("script", "--json", spool, *options).split("\n")
+            if line.strip()]
+
+
+def numbers(stderr):
+    """(samples, lost) that the closing text of `record` names."""
+    import re
+    samples, lost = re.search(r"samples=(\d+)", stderr), re.search(r"lost=(\d+)", stderr)
+    if not samples or not lost:
+        raise RuntimeError(f"no samples= and lost= in: {stderr[-800:]}")
+    return int(samples.group(1)), int(lost.group(1))
+
+
+def as_nobody(*command):
+    """The same command without privileges."""
+    return ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all",
+            "--bounding-set=-all", *map(str, command)]
+
+
+def newer_python():
+    """A CPython that knows -X perf (3.12 or later), or None."""
+    names = [shutil.which(f"python3.{minor}") for minor in range(20, 11, -1)] + [shutil.which("python3")]
+    names += sorted(glob.glob("/opt/python*/bin/python3.*")
+                    + glob.glob(os.path.expanduser("~/.pyenv/versions/3.*/bin/python3"))
+                    + glob.glob(os.path.expanduser("~/.local/share/uv/python/*/bin/python3")),
+                    reverse=True)
+    probe = "import sys; sys.exit(not (sys.version_info >= (3, 12) and sys.is_stack_trampoline_active()))"
+    for name in names:
+        if name and os.path.isfile(name) and run(name, "-X", "perf", "-c", probe).returncode == 0:
+            return run(name, "-c", "import sys; print(sys.executable)").stdout.strip() or name
+    return None
+
+
+__all__ = [name for name in globals() if not name.startswith("_")]
