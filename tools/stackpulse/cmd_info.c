@@ -175,7 +175,7 @@ static void print_header(struct out *out, const struct spulse_source *source,
 
 	out_printf(out, "format       SPULSE%d, %s\n", (int)spulse_source_format(source),
 		   spulse_source_recovered_from_truncated_tail(source)
-			   ? "cut off inside its last record, which was left out"
+			   ? "recovered: the file ends inside a record, which was left out"
 			   : "complete");
 	out_printf(out, "size         %s\n", text_bytes(text, facts->file_bytes));
 	if (spulse_source_started_at(source, &wall)) {

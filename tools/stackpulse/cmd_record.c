@@ -130,12 +130,6 @@ static int start(const struct request *request, struct spoolfile *file,
 	return r;
 }
 
-/* Exit status for an error of ours. */
-static int failure(const struct request *request)
-{
-	return request->command ? TOOL_RECORD_FAILED : TOOL_FAILED;
-}
-
 static int launch_failure(struct spulse_error *err)
 {
 	int status = TOOL_RECORD_FAILED;
@@ -179,7 +173,7 @@ static int run(const struct request *request, struct spoolfile *file, struct spu
 	}
 	recording_tell(&recording, &summary);
 	if (!launch)
-		return r < 0 ? TOOL_FAILED : TOOL_DONE;
+		return r < 0 ? TOOL_RECORD_FAILED : TOOL_DONE;
 	if (!recording_wait(&recording)) {
 		tool_message("the command runs on without us (pid %d)",
 			     (int)spulse_launch_pid(launch));
@@ -200,14 +194,14 @@ static int record(const struct request *request, struct spoolfile *file)
 	recording_catch_signals();
 	if (start(request, file, launch, &recorder, &err) < 0) {
 		tool_fail(err);
-		return failure(request);
+		return TOOL_RECORD_FAILED;
 	}
 	if (launch && spulse_launch_run(launch, recorder, &err) < 0)
 		return launch_failure(err);
 	if (!spoolfile_publish(file)) {
 		if (launch)
 			spulse_launch_kill(launch, NULL);
-		return failure(request);
+		return TOOL_RECORD_FAILED;
 	}
 	describe(request, target, sizeof(target));
 	return run(request, file, launch, recorder, target);
@@ -280,8 +274,8 @@ int cmd_record(int argc, char **argv)
 			"a "
 			"recording with everything saved.\n\n"
 			"The exit status is the command's own (128 + signal number when a signal "
-			"ended it), 125 when recording failed, 126 when the command cannot be "
-			"executed, 127 when it is not found; with -p it is 0 or 1.",
+			"ended it) or with -p 0; 125 when recording failed, 126 when the command "
+			"cannot be executed, 127 when it is not found.",
 		.groups = groups,
 		.group_count = 1,
 		.examples = examples,
@@ -296,7 +290,7 @@ int cmd_record(int argc, char **argv)
 	if (status != CLI_GO_ON)
 		return status;
 	if (!spoolfile_open(&file, request.path))
-		return failure(&request);
+		return TOOL_RECORD_FAILED;
 	status = record(&request, &file);
 	spoolfile_close(&file);
 	return status;

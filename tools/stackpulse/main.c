@@ -31,13 +31,12 @@ static int print_help(void)
 			out_printf(out, "\n%s:\n", commands[i].group);
 		out_printf(out, "  %-12s %s\n", commands[i].name, commands[i].summary);
 	}
-	out_puts(
-		out,
-		"\n\"stackpulse COMMAND --help\" explains a command. \"stackpulse --version\" "
-		"shows the version.\n"
-		"Exit status: 0 done, 1 failed, 2 wrong usage; \"record -- CMD\" gives CMD's own.\n"
-		"Environment: NO_COLOR switches colours off, STACKPULSE_LOG=debug shows how names "
-		"are found.\n");
+	out_puts(out,
+		 "\n\"stackpulse COMMAND --help\" explains a command. \"stackpulse --version\" "
+		 "shows the version.\n"
+		 "Exit status: 0 done, 1 failed, 2 wrong usage; record has its own rules.\n"
+		 "Environment: NO_COLOR switches colours off, STACKPULSE_LOG=debug shows how names "
+		 "are found.\n");
 	return out_close(out, TOOL_DONE);
 }
 

@@ -18,7 +18,7 @@ enum tool_status {
 	TOOL_DONE = 0,
 	TOOL_FAILED = 1,
 	TOOL_USAGE = 2,
-	/* Only of "record -- CMD", whose other statuses are the command's own. */
+	/* Only of record, whose other statuses are the command's own. */
 	TOOL_RECORD_FAILED = 125,
 	TOOL_NOT_EXECUTABLE = 126,
 	TOOL_NOT_FOUND = 127,
