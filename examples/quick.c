@@ -19,7 +19,10 @@ static int record(pid_t pid, const char *path, struct spulse_error **err)
 				   &recorder, err);
 	if (r < 0)
 		return r;
-	while (time(NULL) < end && (r = spulse_recorder_process_is_active(recorder, pid, err)) > 0) {
+	while (time(NULL) < end) {
+		r = spulse_recorder_process_is_active(recorder, pid, err);
+		if (r <= 0)
+			break;
 		r = spulse_recorder_poll(recorder, 100000000, NULL, err);
 		if (r < 0)
 			return r;
@@ -37,9 +40,14 @@ static int show(const char *path, struct spulse_error **err)
 	char name[512];
 	int r;
 
-	if ((r = spulse_snapshot_open(path, &snapshot, err)) < 0 ||
-	    (r = spulse_symbolizer_new(spulse_snapshot_source(snapshot), NULL, &symbolizer, err)) < 0 ||
-	    (r = spulse_snapshot_stacks(snapshot, &stacks, err)) < 0)
+	r = spulse_snapshot_open(path, &snapshot, err);
+	if (r < 0)
+		return r;
+	r = spulse_symbolizer_new(spulse_snapshot_source(snapshot), NULL, &symbolizer, err);
+	if (r < 0)
+		return r;
+	r = spulse_snapshot_stacks(snapshot, &stacks, err);
+	if (r < 0)
 		return r;
 	while ((r = spulse_stacks_next(stacks, &stack, err)) > 0) {
 		r = spulse_symbolizer_resolve(symbolizer, stack, &frames, err);
