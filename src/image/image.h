@@ -29,7 +29,7 @@ struct image_request {
 	uint64_t inode, generation;
 	uint32_t dev_major, dev_minor;
 	const char *path;
-	const char *sysroot; /* or NULL */
+	const char *sysroot; /* or NULL; see image_open() */
 };
 
 struct image_segment {
@@ -69,11 +69,14 @@ void image_cache_unref(struct image_cache *cache);
 /*
  * Opens the file behind a mapping: map_files, the target's root, the path, exe; device and inode
  * must match where they are known. "[vdso]" gives the copy of this process's own vDSO. The error
- * names every candidate and why it was refused.
+ * names every candidate and why it was refused. cache may be NULL: nothing is shared then.
+ *
+ * With a sysroot (files of another host) only the path below it is tried, links staying inside;
+ * numbers of devices and inodes mean nothing there, so that the caller must compare build IDs.
  */
 enum image_failure image_open(struct image_cache *cache, const struct image_request *request,
 			      struct image **image_out, struct spulse_error **err);
-/* Opens a file by path without a mapping (debug files, tools). */
+/* Opens a file by path without a mapping (debug files, tools); links are followed. */
 int image_open_path(const char *path, struct image **image_out, struct spulse_error **err);
 /* Wraps bytes (copied) as an image: vDSO copies, JIT objects, tests. */
 int image_from_bytes(const void *bytes, size_t len, const char *name, struct image **image_out,
@@ -86,13 +89,15 @@ uint64_t image_token(const struct image *image); /* distinct per image object */
 const char *image_path(const struct image *image); /* path that opened it */
 int image_fd(const struct image *image); /* -1 for bytes; borrowed */
 bool image_is_vdso(const struct image *image);
+/* Whether a process's memory [start, end) holds just the bytes of an image without a file. */
+bool image_equals_memory(const struct image *image, pid_t pid, uint64_t start, uint64_t end);
 uint16_t image_machine(const struct image *image); /* EM_* */
 uint16_t image_type(const struct image *image);	   /* ET_* */
 uint64_t image_entry(const struct image *image);
 uint64_t image_size(const struct image *image);
 const uint8_t *image_build_id(const struct image *image, size_t *len); /* NULL without one */
 const struct image_segment *image_segments(const struct image *image, size_t *count); /* PT_LOAD */
-/* PT_GNU_EH_FRAME, or false. */
+/* PT_GNU_EH_FRAME, or false. Segments are as the file says: they may lie outside of it. */
 bool image_eh_frame_hdr_segment(const struct image *image, struct image_segment *segment);
 const struct image_section *image_sections(const struct image *image, size_t *count);
 const struct image_section *image_section_by_name(const struct image *image, const char *name);
@@ -103,13 +108,16 @@ const struct image_section *image_section_by_name(const struct image *image, con
  */
 int image_section_bytes(struct image *image, const struct image_section *section,
 			const uint8_t **bytes, size_t *len, struct spulse_error **err);
-/* Reads raw file bytes; an error when they are not all there. */
+/* Reads raw file bytes; an error when they are not all there or the file was changed. */
 int image_read(struct image *image, uint64_t offset, void *buf, size_t len,
 	       struct spulse_error **err);
 /* Reads bytes of a PT_LOAD by file address (vaddr). */
 int image_read_address(struct image *image, uint64_t vaddr, void *buf, size_t len,
 		       struct spulse_error **err);
-/* Calls fn for each symbol of .symtab (dynamic false) or .dynsym; stops when it returns false. */
+/*
+ * Calls fn for each symbol of .symtab (dynamic false) or .dynsym; stops when it returns false. An
+ * image without section headers still shows its dynamic symbols.
+ */
 int image_symbols(struct image *image, bool dynamic,
 		  bool (*fn)(void *data, const struct image_symbol *symbol), void *data,
 		  struct spulse_error **err);
