@@ -1,13 +1,14 @@
 # SPDX-FileCopyrightText: StackPulse contributors
 # SPDX-License-Identifier: MIT
 """A Rust release binary: its own names, demangled, in whole chains."""
+import os
 import re
 
 from flow import *
 
 
 def rust_release_binary():
-    rustc = find_program("rustc")
+    rustc = find_program("rustc", os.path.expanduser("~/.cargo/bin/rustc"))
     if not rustc:
         skip("no rustc")
     crunch = target("crunch", "crunch.rs", ["-O", "-Cdebuginfo=0"], rustc)

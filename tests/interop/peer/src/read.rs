@@ -1,0 +1,168 @@
+// SPDX-FileCopyrightText: StackPulse contributors
+// SPDX-License-Identifier: MIT
+//! Reads a spool: `dump`, `replay` (one pass), `frames` (one pass over every frame) or `resolve`.
+//! usage: peer-read dump|replay|frames|resolve 3|4 FILE
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::Path;
+
+type Outcome = Result<(), Box<dyn std::error::Error>>;
+
+/// One frame as a JSON object. Paths are bytes, so they are written in hexadecimal.
+fn frame_json(out: &mut String, mode: &str, ip: u64, module: Option<(&[u8], u64)>) {
+    if !out.ends_with('[') {
+        out.push(',');
+    }
+    write!(out, "{{\"mode\":\"{mode}\",\"ip\":\"{ip:#x}\"").unwrap();
+    if let Some((path, rel)) = module {
+        out.push_str(",\"path_hex\":\"");
+        for byte in path {
+            write!(out, "{byte:02x}").unwrap();
+        }
+        write!(out, "\",\"rel\":\"{rel:#x}\"").unwrap();
+    }
+    out.push('}');
+}
+
+fn sample_json(time: u128, pid: i32, tid: i32, frames: impl FnOnce(&mut String)) -> Outcome {
+    let mut line = format!("{{\"timestamp_ns\":{time},\"pid\":{pid},\"tid\":{tid},\"frames\":[");
+    frames(&mut line);
+    line.push_str("]}\n");
+    std::io::stdout().lock().write_all(line.as_bytes())?;
+    Ok(())
+}
+
+fn dump3(path: &str) -> Outcome {
+    let reader = format3::Replay::open(path)?;
+    for stack in reader.stacks() {
+        let time = stack.timestamp().as_nanos();
+        sample_json(time, stack.pid().get(), stack.tid().get(), |line| {
+            for context in stack.contexts() {
+                if context.frame.is_truncated_stack_marker() {
+                    frame_json(line, "truncated", 0, None);
+                    continue;
+                }
+                let mode = match context.frame.mode {
+                    format3::spool::FrameMode::Kernel => "kernel",
+                    _ => "user",
+                };
+                let module = context.module.as_ref();
+                let module = module.map(|m| (m.module.path().as_bytes(), m.file_relative_ip));
+                frame_json(line, mode, context.frame.abs_ip, module);
+            }
+        })?;
+    }
+    Ok(())
+}
+
+fn path_bytes(path: &Path) -> &[u8] {
+    use std::os::unix::ffi::OsStrExt;
+    path.as_os_str().as_bytes()
+}
+
+fn dump4(path: &str) -> Outcome {
+    use format4::spool::RawFrame;
+    let reader = format4::Replay::open(path)?;
+    for sample in reader.samples() {
+        let time = sample.monotonic_timestamp().as_nanos();
+        sample_json(time, sample.pid().get(), sample.tid().get(), |line| {
+            for frame in sample.stack().frames() {
+                match frame {
+                    RawFrame::TruncatedStack => frame_json(line, "truncated", 0, None),
+                    RawFrame::Native { address, address_space, mapping } => {
+                        let mode = match address_space {
+                            format4::profile::AddressSpace::Kernel => "kernel",
+                            _ => "user",
+                        };
+                        let module = mapping.as_ref();
+                        let module = module.map(|m| (path_bytes(m.path()), m.file_relative_address()));
+                        frame_json(line, mode, address, module);
+                    }
+                }
+            }
+        })?;
+    }
+    Ok(())
+}
+
+fn replay3(path: &str, frames: bool) -> Outcome {
+    let reader = format3::Replay::open(path)?;
+    let (mut samples, mut seen, mut sum) = (0u64, 0u64, 0u64);
+    if frames {
+        for stack in reader.stacks() {
+            samples += 1;
+            for context in stack.contexts() {
+                seen += 1;
+                sum = sum.wrapping_add(context.frame.abs_ip);
+            }
+        }
+    } else {
+        for sample in reader.samples() {
+            samples += 1;
+            sum = sum.wrapping_add(sample.timestamp_ns);
+        }
+    }
+    println!("samples={samples} frames={seen} sum={sum:x}");
+    Ok(())
+}
+
+fn replay4(path: &str, frames: bool) -> Outcome {
+    use format4::spool::RawFrame;
+    let reader = format4::Replay::open(path)?;
+    let (mut samples, mut seen, mut sum) = (0u64, 0u64, 0u64);
+    for sample in reader.samples() {
+        samples += 1;
+        if !frames {
+            sum = sum.wrapping_add(sample.monotonic_timestamp().as_nanos() as u64);
+            continue;
+        }
+        for frame in sample.stack().frames() {
+            seen += 1;
+            if let RawFrame::Native { address, .. } = frame {
+                sum = sum.wrapping_add(address);
+            }
+        }
+    }
+    println!("samples={samples} frames={seen} sum={sum:x}");
+    Ok(())
+}
+
+#[cfg(feature = "names")]
+fn resolve(version: &str, path: &str) -> Outcome {
+    let mut frames = 0u64;
+    if version == "3" {
+        let reader = format3::Replay::open(path)?;
+        let mut symbolizer = reader.symbolizer().build()?;
+        for stack in reader.stacks() {
+            frames += symbolizer.resolve(stack)?.into_iter().count() as u64;
+        }
+    } else {
+        let reader = format4::Replay::open(path)?;
+        let mut symbolizer = reader.symbolizer().build()?;
+        for sample in reader.samples() {
+            frames += symbolizer.resolve(sample.stack())?.frames().count() as u64;
+        }
+    }
+    println!("frames={frames}");
+    Ok(())
+}
+
+#[cfg(not(feature = "names"))]
+fn resolve(_: &str, _: &str) -> Outcome {
+    Err("built without names".into())
+}
+
+fn main() -> Outcome {
+    let args: Vec<String> = std::env::args().collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    match args[..] {
+        [_, "dump", "3", file] => dump3(file),
+        [_, "dump", "4", file] => dump4(file),
+        [_, "replay", "3", file] => replay3(file, false),
+        [_, "replay", "4", file] => replay4(file, false),
+        [_, "frames", "3", file] => replay3(file, true),
+        [_, "frames", "4", file] => replay4(file, true),
+        [_, "resolve", version, file] => resolve(version, file),
+        _ => Err("usage: peer-read dump|replay|frames|resolve 3|4 FILE".into()),
+    }
+}
