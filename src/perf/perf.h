@@ -139,8 +139,9 @@ void perf_events_free(struct perf_events *events);
 struct perf_source *perf_events_source(struct perf_events *events);
 
 /*
- * One transaction of opens: on failure what it opened is closed again and nothing changed.
- * Threads that are gone are skipped; TARGET_GONE when all are. pid -1 (count 0) opens every
+ * One transaction of opens, of exactly the threads `tids` (the leader, if it is there, goes
+ * first): on failure what it opened is closed again and nothing changed.
+ * Threads that are gone are skipped; TARGET_GONE when all are. pid -1 (no tids) opens every
  * process of the machine. A frequency above the kernel's limit is FREQUENCY_LIMIT the first
  * time; later opens are clamped to the limit when `clamp` is set. Nothing is enabled yet.
  */
