@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <sys/epoll.h>
 
-#include "internal.h"
+#include "live.h"
 
 void perf_anchor_lost(struct perf_events *events, int fd)
 {

@@ -6,7 +6,7 @@
  */
 #include <time.h>
 
-#include "internal.h"
+#include "live.h"
 
 /* Version 7 of the structure: what Linux 6.0 knows. Newer kernels accept it, and a longer one
  * would be refused by older kernels only if its tail were not zero. */

@@ -6,7 +6,7 @@
  */
 #include <errno.h>
 
-#include "internal.h"
+#include "live.h"
 
 struct cursor {
 	const uint8_t *at, *end;

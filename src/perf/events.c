@@ -10,7 +10,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "internal.h"
+#include "live.h"
 
 static const char *const rate_path = "/proc/sys/kernel/perf_event_max_sample_rate";
 

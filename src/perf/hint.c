@@ -9,7 +9,7 @@
 #include <linux/capability.h>
 #include <unistd.h>
 
-#include "internal.h"
+#include "live.h"
 
 #ifndef CAP_PERFMON
 #define CAP_PERFMON 38

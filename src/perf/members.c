@@ -5,7 +5,7 @@
 #include <poll.h>
 #include <time.h>
 
-#include "internal.h"
+#include "live.h"
 
 /* ---- closing ---- */
 

@@ -7,7 +7,7 @@
  */
 #include <errno.h>
 
-#include "internal.h"
+#include "live.h"
 
 void perf_how_init(struct perf_how *how, const struct perf_options *options,
 		   enum perf_event_kind kind)

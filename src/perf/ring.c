@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "internal.h"
+#include "live.h"
 
 bool perf_ring_init(struct perf_ring *ring, void *area, size_t map_bytes, size_t page_size)
 {

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: StackPulse contributors */
 /* SPDX-License-Identifier: MIT */
-#include "internal.h"
+#include "live.h"
 
 static uint64_t power_of_two_up(uint64_t n)
 {

@@ -6,7 +6,7 @@
  */
 #include <errno.h>
 
-#include "internal.h"
+#include "live.h"
 
 int perf_stream_snapshot(struct perf_stream *stream, struct spulse_error **err)
 {

@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "internal.h"
+#include "live.h"
 
 static int sys_open(const struct perf_event_attr *attr, pid_t pid, int cpu, int group,
 		    unsigned long flags)

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "internal.h"
+#include "procfs.h"
 
 typedef VEC(struct spulse_process_edge) edge_vec;
 

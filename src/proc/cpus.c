@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "internal.h"
+#include "procfs.h"
 
 /* Above any CPU number that the kernel can be built for; a bound on what a bad list may ask. */
 enum { CPU_MAX = 65536 };

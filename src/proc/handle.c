@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "internal.h"
+#include "procfs.h"
 
 struct proc_handle {
 	pid_t pid;

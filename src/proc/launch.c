@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "internal.h"
+#include "procfs.h"
 
 enum { GO_BYTE = 0x42, REPORT_LEN = 8 };
 static const char report_footer[4] = { 'N', 'O', 'E', 'X' };

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "internal.h"
+#include "procfs.h"
 
 /* Largest maps file that is read: 65,530 mappings (the kernel's default limit) of 1 KiB each. */
 enum { MAPS_MAX_BYTES = 64 << 20 };

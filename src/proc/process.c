@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "internal.h"
+#include "procfs.h"
 
 struct spulse_exit_watcher {
 	struct proc_handle *handle;

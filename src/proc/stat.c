@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include "internal.h"
+#include "procfs.h"
 
 const char *proc_root = "/proc";
 

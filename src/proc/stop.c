@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "internal.h"
+#include "procfs.h"
 #include "stopper.h"
 
 #define STOP_LIMIT_NS (2 * 1000000000ll)

@@ -5,7 +5,7 @@
 #include <limits.h>
 #include <stdlib.h>
 
-#include "internal.h"
+#include "procfs.h"
 
 static int compare_ids(const void *a, const void *b)
 {

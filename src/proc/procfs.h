@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: StackPulse contributors */
 /* SPDX-License-Identifier: MIT */
-#ifndef SPULSE_PROC_INTERNAL_H
-#define SPULSE_PROC_INTERNAL_H
+#ifndef SPULSE_PROC_PROCFS_H
+#define SPULSE_PROC_PROCFS_H
 
 #include "proc.h"
 

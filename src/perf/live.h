@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: StackPulse contributors */
 /* SPDX-License-Identifier: MIT */
-#ifndef SPULSE_PERF_INTERNAL_H
-#define SPULSE_PERF_INTERNAL_H
+#ifndef SPULSE_PERF_LIVE_H
+#define SPULSE_PERF_LIVE_H
 
 #include <sys/resource.h>
 
