@@ -180,7 +180,7 @@
       for (let i = firstChild[node]; i < end; i++) {
         const kid = children[i];
         if (left[kid] > view.to) break;
-        if (total[kid] * scale < 0.5) {
+        if (total[kid] * scale < 0.7) {
           rest(node, kid, scale, palette);
           break;
         }
@@ -211,7 +211,7 @@
     canvas.style.height = height + 'px';
     ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
     spacer.style.height = Math.max(contentHeight() - height, 0) + 'px';
-    redraw();
+    draw();
   };
 
   /* ---- moving ------------------------------------------------------------------------ */
@@ -227,7 +227,7 @@
       return;
     }
     const step = (now) => {
-      const t = Math.min((now - start) / 160, 1), ease = 1 - (1 - t) ** 3;
+      const t = Math.min(Math.max((now - start) / 160, 0), 1), ease = 1 - (1 - t) ** 3;
       view = t === 1 ? aim : {
         from: begin.from + (aim.from - begin.from) * ease,
         to: begin.to + (aim.to - begin.to) * ease,
@@ -262,10 +262,12 @@
     show(0, all);
   };
 
+  const inView = (node) => zoomed && depth[node] > depth[zoomed] &&
+    left[node] >= left[zoomed] && left[node] < left[zoomed] + total[zoomed];
   const describe = (node) => {
     const text = `${nameOf(node)}  \u2014  ${number.format(total[node])} samples, ${percent(total[node], all)}` +
       (self[node] ? `, self ${percent(self[node], all)}` : '');
-    return zoomed ? `${text}, ${percent(total[node], total[zoomed])} of the view` : text;
+    return inView(node) ? `${text}, ${percent(total[node], total[zoomed])} of the view` : text;
   };
   const select = (node) => {
     selected = node;
@@ -381,7 +383,7 @@
       ['total', number.format(total[node]), percent(total[node], all)],
       ['self', number.format(self[node]), percent(self[node], all)],
     ];
-    if (zoomed) rows.push(['of the view', '', percent(total[node], total[zoomed])]);
+    if (inView(node)) rows.push(['of the view', '', percent(total[node], total[zoomed])]);
     if (node && functions.total[f] !== total[node]) rows.push(['function, all places', number.format(functions.total[f]), percent(functions.total[f], all)]);
     parts.push(shares(rows));
     tip.replaceChildren(...parts);
