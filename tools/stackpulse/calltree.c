@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: StackPulse contributors */
 /* SPDX-License-Identifier: MIT */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +10,7 @@
 void calltree_cli_options(struct calltree_options *options,
 			  struct cli_option table[CALLTREE_OPTION_COUNT])
 {
+	static const char *const groupings[] = {"nothing", "process", "thread", NULL};
 	const struct cli_option filled[CALLTREE_OPTION_COUNT] = {
 		{'p', "pid", CLI_CUSTOM, &options->pids, "PID[,PID...]",
 		 .help = "Only samples of these processes.", .parse = cli_parse_pids},
@@ -16,6 +18,9 @@ void calltree_cli_options(struct calltree_options *options,
 		 .help = "Only samples of these threads.", .parse = cli_parse_pids},
 		{0, "show-hidden", CLI_FLAG, &options->show_hidden, NULL,
 		 .help = "Show frames that are usually left out."},
+		{0, "by", CLI_CHOICE, &options->grouping, "process|thread",
+		 .help = "Put the stacks of each process or thread below a frame of its own.",
+		 .choices = groupings},
 	};
 
 	memcpy(table, filled, sizeof(filled));
@@ -73,6 +78,24 @@ static uint32_t add_function(struct calltree *tree, const struct calltree_functi
 	return (uint32_t)(tree->function_count - 1);
 }
 
+/* The index of a function equal to wanted, which is added when there is none. */
+static uint32_t intern_function(struct calltree *tree, const struct calltree_function *wanted,
+				const char *file)
+{
+	uint64_t hash = hash_text(0xcbf29ce484222325, wanted->name, wanted->name_len);
+	uint32_t index;
+	int is_new;
+
+	hash = hash_text(hash + (uint64_t)wanted->kind, wanted->module, strlen(wanted->module));
+	for (;; hash++) {
+		index = idmap_intern(&tree->names, hash, (uint32_t)tree->function_count, &is_new);
+		if (is_new)
+			return add_function(tree, wanted, file);
+		if (same_function(&tree->functions[index], wanted))
+			return index;
+	}
+}
+
 static uint32_t find_function(struct calltree *tree, const struct spulse_resolved_frame *frame)
 {
 	struct calltree_function wanted = {
@@ -82,25 +105,14 @@ static uint32_t find_function(struct calltree *tree, const struct spulse_resolve
 		.inlined = spulse_resolved_frame_inline_depth(frame) > 0,
 	};
 	char buf[512], *name = display_name(frame, buf, sizeof(buf), &wanted.name_len);
-	uint64_t hash = hash_text(0xcbf29ce484222325, name, wanted.name_len);
 	uint32_t index;
-	int is_new;
 
 	wanted.unresolved = !spulse_resolved_frame_has_symbol(frame) &&
 			    !(wanted.flags & SPULSE_FRAME_TRUNCATED_STACK);
 	wanted.name = name;
 	if (!wanted.module)
 		wanted.module = "";
-	hash = hash_text(hash + (uint64_t)wanted.kind, wanted.module, strlen(wanted.module));
-	for (;; hash++) {
-		index = idmap_intern(&tree->names, hash, (uint32_t)tree->function_count, &is_new);
-		if (is_new) {
-			add_function(tree, &wanted, spulse_resolved_frame_file(frame));
-			break;
-		}
-		if (same_function(&tree->functions[index], &wanted))
-			break;
-	}
+	index = intern_function(tree, &wanted, spulse_resolved_frame_file(frame));
 	/* A function that exists on its own anywhere is not shown as inlined. */
 	tree->functions[index].inlined &= wanted.inlined;
 	if (name != buf)
@@ -137,10 +149,8 @@ static bool left_out(const struct spulse_resolved_frame *frame,
 
 /* Node of a stack that was not seen before: its frames from the outermost inwards. */
 static uint32_t add_stack(struct calltree *tree, const struct spulse_resolved *resolved,
-			  const struct calltree_options *options)
+			  uint32_t node, const struct calltree_options *options)
 {
-	uint32_t node = 0;
-
 	for (size_t i = spulse_resolved_count(resolved); i-- > 0;) {
 		const struct spulse_resolved_frame *frame = spulse_resolved_at(resolved, i);
 		uint64_t serial = spulse_resolved_id(resolved, i).serial;
@@ -159,33 +169,77 @@ static uint32_t add_stack(struct calltree *tree, const struct spulse_resolved *r
 	return node;
 }
 
+/* Counts a sample of a process (tid 0) or thread. */
+static struct calltree_task *count_task(struct calltree_tasks *tasks, const struct names *labels,
+					pid_t pid, pid_t tid)
+{
+	int is_new;
+	uint32_t index = idmap_intern(&tasks->ids, (uint64_t)pid << 32 | (uint32_t)tid,
+				      (uint32_t)tasks->count, &is_new);
+	const char *name;
+
+	if (is_new) {
+		name = tid ? names_thread(labels, pid, tid) : names_process(labels, pid);
+		MEM_PUSH(tasks->items, tasks->count, tasks->cap) = (struct calltree_task){
+			.pid = pid,
+			.tid = tid,
+			.name = name ? mem_copy(name, strlen(name)) : NULL,
+		};
+	}
+	tasks->items[index].samples++;
+	return &tasks->items[index];
+}
+
+/* The node of a task, below which its stacks are put. */
+static uint32_t group_node(struct calltree *tree, struct calltree_task *task)
+{
+	char name[256];
+	struct calltree_function wanted = {.name = name,
+					   .module = "",
+					   .flags = CALLTREE_GROUP,
+					   .kind = SPULSE_FRAME_KIND_UNKNOWN};
+
+	if (task->node)
+		return task->node;
+	wanted.name_len =
+		(size_t)snprintf(name, sizeof(name), "%.200s (%s %d)", task->name ? task->name : "",
+				 task->tid ? "tid" : "pid", task->tid ? task->tid : task->pid);
+	task->node = child_of(tree, 0, intern_function(tree, &wanted, NULL));
+	return task->node;
+}
+
 static int add_sample(struct calltree *tree, struct spulse_symbolizer *symbolizer,
 		      const struct spulse_stack *stack, const struct calltree_options *options,
 		      struct spulse_error **err)
 {
 	struct spulse_stack_key key = spulse_stack_key(stack);
-	uint64_t packed = (uint64_t)(uint32_t)key.pid << 32 | key.node;
 	uint64_t time = spulse_stack_timestamp_ns(stack);
+	pid_t tid = spulse_stack_tid(stack);
+	bool by_thread = options->grouping == CALLTREE_BY_THREAD;
+	uint64_t packed = (uint64_t)(uint32_t)(by_thread ? tid : key.pid) << 32 | key.node;
+	struct calltree_task *process, *thread;
 	const struct spulse_resolved *resolved;
 	uint32_t leaf;
 	int is_new, r;
 
-	if (!calltree_selected(options, key.pid, spulse_stack_tid(stack)))
+	if (!calltree_selected(options, key.pid, tid))
 		return 0;
+	process = count_task(&tree->processes, &tree->labels, key.pid, 0);
+	thread = count_task(&tree->threads, &tree->labels, key.pid, tid);
 	leaf = idmap_intern(&tree->stacks, packed, 0, &is_new);
 	if (is_new) {
 		r = spulse_symbolizer_resolve(symbolizer, stack, &resolved, err);
 		if (r < 0)
 			return r;
-		leaf = add_stack(tree, resolved, options);
+		if (options->grouping != CALLTREE_BY_NOTHING)
+			leaf = group_node(tree, by_thread ? thread : process);
+		leaf = add_stack(tree, resolved, leaf, options);
 		idmap_set(&tree->stacks, packed, leaf);
 	}
 	tree->nodes[leaf].self++;
 	tree->samples++;
 	tree->first_ns = time < tree->first_ns ? time : tree->first_ns;
 	tree->last_ns = time > tree->last_ns ? time : tree->last_ns;
-	idmap_intern(&tree->pids, (uint64_t)key.pid, 0, &is_new);
-	idmap_intern(&tree->tids, (uint64_t)spulse_stack_tid(stack), 0, &is_new);
 	return 0;
 }
 
@@ -230,8 +284,6 @@ static void sum_up(struct calltree *tree)
 		node = tree->nodes[node].next_sibling;
 	}
 	free(open);
-	tree->processes = tree->pids.count;
-	tree->threads = tree->tids.count;
 	if (!tree->samples)
 		tree->first_ns = 0;
 }
@@ -260,13 +312,24 @@ int calltree_read(struct calltree *tree, const char *path, const struct calltree
 	    (r = spulse_symbolizer_prepare(symbolizer, err)) < 0 ||
 	    (r = spulse_replay_stacks(replay, &stacks, err)) < 0)
 		return r;
+	names_load(&tree->labels, spulse_replay_source(replay));
 	while ((r = spulse_stacks_next(stacks, &stack, err)) > 0) {
 		r = add_sample(tree, symbolizer, stack, options, err);
 		if (r < 0)
 			break;
 	}
+	/* Borrowed from the reader, which is closed now. */
+	names_release(&tree->labels);
 	sum_up(tree);
 	return r;
+}
+
+static void release_tasks(struct calltree_tasks *tasks)
+{
+	for (size_t i = 0; i < tasks->count; i++)
+		free(tasks->items[i].name);
+	free(tasks->items);
+	idmap_release(&tasks->ids);
 }
 
 void calltree_release(struct calltree *tree)
@@ -282,8 +345,9 @@ void calltree_release(struct calltree *tree)
 	idmap_release(&tree->frames);
 	idmap_release(&tree->children);
 	idmap_release(&tree->names);
-	idmap_release(&tree->pids);
-	idmap_release(&tree->tids);
+	names_release(&tree->labels);
+	release_tasks(&tree->processes);
+	release_tasks(&tree->threads);
 	*tree = (struct calltree){0};
 }
 
@@ -348,4 +412,20 @@ uint32_t *calltree_hottest(const struct calltree *tree, size_t *count_out)
 	qsort_r(order, count, sizeof(*order), hotter, tree->nodes);
 	*count_out = count;
 	return order;
+}
+
+static int busier(const void *a, const void *b)
+{
+	const struct calltree_task *left = a, *right = b;
+
+	if (left->samples != right->samples)
+		return left->samples < right->samples ? 1 : -1;
+	return left->pid != right->pid ? (left->pid > right->pid) - (left->pid < right->pid)
+				       : (left->tid > right->tid) - (left->tid < right->tid);
+}
+
+void calltree_sort_tasks(struct calltree_tasks *tasks)
+{
+	if (tasks->count)
+		qsort(tasks->items, tasks->count, sizeof(*tasks->items), busier);
 }

@@ -15,9 +15,32 @@
 
 #include "cli.h"
 #include "mem.h"
+#include "names.h"
 #include "symopts.h"
 
 enum { CALLTREE_NONE = UINT32_MAX };
+
+/* A flag beside enum spulse_frame_flag: a process or thread that stands above its stacks. */
+enum { CALLTREE_GROUP = 1 << 16 };
+
+enum calltree_grouping { CALLTREE_BY_NOTHING, CALLTREE_BY_PROCESS, CALLTREE_BY_THREAD };
+
+/* A process or thread and its samples. */
+struct calltree_task {
+	pid_t pid;
+	pid_t tid;
+	uint64_t samples;
+	/* Owned, or NULL. */
+	char *name;
+	/* Its node when stacks are grouped by it. */
+	uint32_t node;
+};
+
+struct calltree_tasks {
+	struct calltree_task *items;
+	size_t count, cap;
+	struct idmap ids;
+};
 
 /* A function by name, module and kind: what one colour and one line of a table stand for. */
 struct calltree_function {
@@ -27,7 +50,7 @@ struct calltree_function {
 	const char *file;
 	size_t name_len;
 	enum spulse_frame_kind kind;
-	/* Set of enum spulse_frame_flag. */
+	/* Set of enum spulse_frame_flag, and CALLTREE_GROUP. */
 	unsigned int flags;
 	bool inlined;
 	bool unresolved;
@@ -56,11 +79,11 @@ struct calltree {
 	/* Samples whose innermost function has no name. */
 	uint64_t unresolved_samples;
 	uint64_t first_ns, last_ns;
-	size_t processes, threads;
+	struct calltree_tasks processes, threads;
 	bool recovered;
 	/* Private: what is known already. */
 	struct idmap stacks, frames, children, names;
-	struct idmap pids, tids;
+	struct names labels;
 };
 
 /* What to read, from the command line. */
@@ -70,9 +93,11 @@ struct calltree_options {
 	struct cli_pids pids;
 	struct cli_pids tids;
 	bool show_hidden;
+	/* enum calltree_grouping. */
+	int grouping;
 };
 
-enum { CALLTREE_OPTION_COUNT = 3 };
+enum { CALLTREE_OPTION_COUNT = 4 };
 
 /* Fills the table of a group "Selection" for cli_spec. */
 void calltree_cli_options(struct calltree_options *options,
@@ -87,6 +112,8 @@ void calltree_release(struct calltree *tree);
 
 /* Function indexes sorted by self or total share, most first. Free with free(). */
 uint32_t *calltree_ranking(const struct calltree *tree, bool by_total);
+/* Sorts tasks by samples, most first. */
+void calltree_sort_tasks(struct calltree_tasks *tasks);
 /* Nodes with samples of their own, most first; *count_out of them. Free with free(). */
 uint32_t *calltree_hottest(const struct calltree *tree, size_t *count_out);
 /* A share of all samples in percent. */

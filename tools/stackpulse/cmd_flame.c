@@ -34,8 +34,8 @@ static void write_meta(struct json *json, const struct calltree *tree)
 	json_field_uint(json, "samples", tree->samples);
 	json_field_uint(json, "truncated_samples", tree->truncated_samples);
 	json_field_uint(json, "unresolved_samples", tree->unresolved_samples);
-	json_field_uint(json, "processes", tree->processes);
-	json_field_uint(json, "threads", tree->threads);
+	json_field_uint(json, "processes", tree->processes.count);
+	json_field_uint(json, "threads", tree->threads.count);
 	json_field_uint(json, "duration_ns", tree->last_ns - tree->first_ns);
 	json_field_bool(json, "recovered", tree->recovered);
 	json_end_object(json);

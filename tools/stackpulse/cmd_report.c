@@ -21,6 +21,8 @@ struct report {
 
 /* Outermost frames that are shown of a stack whose middle is left out. */
 enum { ROOT_FRAMES = 3 };
+/* Rows of the tables of processes and threads. */
+enum { TASKS = 8 };
 
 static const char *share_style(double share)
 {
@@ -55,10 +57,10 @@ static void print_summary(struct out *out, const struct calltree *tree, const ch
 
 	out_line(out, path, strlen(path));
 	out_printf(out, ": %s samples", text_count(text, tree->samples));
-	out_printf(out, " of %s process%s", text_count(text, tree->processes),
-		   tree->processes == 1 ? "" : "es");
-	out_printf(out, " and %s thread%s", text_count(text, tree->threads),
-		   tree->threads == 1 ? "" : "s");
+	out_printf(out, " of %s process%s", text_count(text, tree->processes.count),
+		   tree->processes.count == 1 ? "" : "es");
+	out_printf(out, " and %s thread%s", text_count(text, tree->threads.count),
+		   tree->threads.count == 1 ? "" : "s");
 	out_printf(out, " in %s\n", text_duration(text, tree->last_ns - tree->first_ns));
 	if (!tree->samples)
 		return;
@@ -92,6 +94,8 @@ static void print_functions(struct out *out, const struct calltree *tree, bool b
 
 		if (!shown)
 			break;
+		if (function->flags & CALLTREE_GROUP)
+			continue;
 		print_share(out, calltree_share(tree, function->self));
 		out_puts(out, "  ");
 		print_share(out, calltree_share(tree, function->total));
@@ -99,6 +103,30 @@ static void print_functions(struct out *out, const struct calltree *tree, bool b
 		print_function(out, function);
 	}
 	free(order);
+}
+
+static void print_tasks(struct out *out, const struct calltree *tree,
+			const struct calltree_tasks *tasks, const char *what)
+{
+	char samples[32];
+
+	if (tasks->count < 2)
+		return;
+	out_style(out, "1");
+	out_printf(out, "\nBusiest %s\n", what);
+	out_style(out, NULL);
+	for (size_t i = 0; i < tasks->count && i < TASKS; i++) {
+		const struct calltree_task *task = &tasks->items[i];
+
+		print_share(out, calltree_share(tree, task->samples));
+		out_printf(out, "  %12s  %d  ", text_count(samples, task->samples),
+			   task->tid ? (int)task->tid : (int)task->pid);
+		if (task->name)
+			out_line(out, task->name, strlen(task->name));
+		out_puts(out, "\n");
+	}
+	if (tasks->count > TASKS)
+		out_printf(out, "  and %zu more\n", tasks->count - TASKS);
 }
 
 static uint32_t depth_of(const struct calltree *tree, uint32_t node)
@@ -162,6 +190,22 @@ static void json_function(struct json *json, const struct calltree_function *fun
 	json_end_object(json);
 }
 
+static void json_tasks(struct json *json, const char *key, const struct calltree_tasks *tasks)
+{
+	json_key(json, key);
+	json_begin_array(json);
+	for (size_t i = 0; i < tasks->count; i++) {
+		json_begin_object(json);
+		json_field_int(json, "pid", tasks->items[i].pid);
+		if (tasks->items[i].tid)
+			json_field_int(json, "tid", tasks->items[i].tid);
+		json_field_text(json, "name", tasks->items[i].name);
+		json_field_uint(json, "samples", tasks->items[i].samples);
+		json_end_object(json);
+	}
+	json_end_array(json);
+}
+
 static void json_stacks(struct json *json, const struct calltree *tree, uint64_t limit)
 {
 	size_t count;
@@ -197,14 +241,15 @@ static void print_json(struct out *out, const struct calltree *tree, const struc
 	json_field_uint(&json, "samples", tree->samples);
 	json_field_uint(&json, "truncated_samples", tree->truncated_samples);
 	json_field_uint(&json, "unresolved_samples", tree->unresolved_samples);
-	json_field_uint(&json, "processes", tree->processes);
-	json_field_uint(&json, "threads", tree->threads);
+	json_tasks(&json, "processes", &tree->processes);
+	json_tasks(&json, "threads", &tree->threads);
 	json_field_uint(&json, "duration_ns", tree->last_ns - tree->first_ns);
 	json_field_bool(&json, "recovered", tree->recovered);
 	json_key(&json, "functions");
 	json_begin_array(&json);
 	for (size_t i = 0; i < tree->function_count; i++)
-		json_function(&json, &tree->functions[order[i]]);
+		if (!(tree->functions[order[i]].flags & CALLTREE_GROUP))
+			json_function(&json, &tree->functions[order[i]]);
 	json_end_array(&json);
 	json_stacks(&json, tree, report->stacks);
 	json_end_object(&json);
@@ -222,6 +267,8 @@ static int show(const char *path, const struct report *report)
 		calltree_release(&tree);
 		return tool_fail(err);
 	}
+	calltree_sort_tasks(&tree.processes);
+	calltree_sort_tasks(&tree.threads);
 	out = out_stdout();
 	out_set_color(out, (enum out_color)report->color);
 	if (report->json) {
@@ -231,6 +278,8 @@ static int show(const char *path, const struct report *report)
 		if (tree.samples) {
 			print_functions(out, &tree, false, report->functions);
 			print_functions(out, &tree, true, report->functions);
+			print_tasks(out, &tree, &tree.processes, "processes");
+			print_tasks(out, &tree, &tree.threads, "threads");
 			print_stacks(out, &tree, report);
 		}
 	}

@@ -13,6 +13,7 @@ struct script {
 	const char *output;
 	bool json;
 	bool raw;
+	struct names names;
 };
 
 /* What one line about a frame is made from; resolved is NULL with --raw. */
@@ -163,9 +164,14 @@ static void show_sample(struct out *out, const struct script *script,
 			const struct spulse_stack *stack, const struct spulse_resolved *resolved)
 {
 	const struct spulse_sample *sample = spulse_stack_sample(stack);
+	const char *name = names_thread(&script->names, sample->pid, sample->tid);
 	struct json json;
 
 	if (!script->json) {
+		if (name) {
+			out_line(out, name, strlen(name));
+			out_puts(out, " ");
+		}
 		out_printf(out, "%d/%d %" PRIu64 ".%09" PRIu64 ":\n", (int)sample->pid,
 			   (int)sample->tid, sample->timestamp_ns / 1000000000,
 			   sample->timestamp_ns % 1000000000);
@@ -178,6 +184,8 @@ static void show_sample(struct out *out, const struct script *script,
 	json_field_uint(&json, "timestamp_ns", sample->timestamp_ns);
 	json_field_int(&json, "pid", sample->pid);
 	json_field_int(&json, "tid", sample->tid);
+	if (name)
+		json_field_text(&json, "name", name);
 	json_key(&json, "frames");
 	json_begin_array(&json);
 	show_frames(out, &json, script, stack, resolved);
@@ -211,7 +219,7 @@ static int show_all(struct out *out, const struct script *script, struct spulse_
 	return r < 0 ? r : 0;
 }
 
-static int show(const char *path, const struct script *script)
+static int show(const char *path, struct script *script)
 {
 	SPULSE_CLEANUP(replay) replay = NULL;
 	SPULSE_CLEANUP(symbolizer) symbolizer = NULL;
@@ -220,6 +228,7 @@ static int show(const char *path, const struct script *script)
 
 	if (spulse_replay_open(path, &replay, &err) < 0)
 		return tool_fail(err);
+	names_load(&script->names, spulse_replay_source(replay));
 	if (!script->raw && (symopts_open(&script->read.symopts, spulse_replay_source(replay),
 					  &symbolizer, &err) < 0 ||
 			     spulse_symbolizer_prepare(symbolizer, &err) < 0))
@@ -238,7 +247,8 @@ int cmd_script(int argc, char **argv)
 	struct cli_option symbols[SYMOPTS_COUNT], selection[CALLTREE_OPTION_COUNT];
 	const struct cli_option options[] = {
 		{0, "json", CLI_FLAG, &script.json, NULL,
-		 .help = "One JSON object per line and sample: timestamp_ns, pid, tid and frames "
+		 .help = "One JSON object per line and sample: timestamp_ns, pid, tid, name (of "
+			 "the thread) and frames "
 			 "from the innermost, each with ip, mode, rel (address in the file), "
 			 "module "
 			 "(id), path, name, kind, origin, offset, inline (0: the function that "
@@ -270,5 +280,7 @@ int cmd_script(int argc, char **argv)
 	status = cli_parse(&spec, &argc, &argv);
 	if (status != CLI_GO_ON)
 		return status;
-	return show(argc ? argv[0] : TOOL_DEFAULT_SPOOL, &script);
+	status = show(argc ? argv[0] : TOOL_DEFAULT_SPOOL, &script);
+	names_release(&script.names);
+	return status;
 }

@@ -85,6 +85,19 @@ uint32_t idmap_intern(struct idmap *map, uint64_t key, uint32_t fresh, int *is_n
 	return map->values[slot] - 1;
 }
 
+int idmap_find(const struct idmap *map, uint64_t key, uint32_t *value_out)
+{
+	size_t slot;
+
+	if (!map->keys)
+		return 0;
+	slot = slot_of(map, key);
+	if (!map->values[slot])
+		return 0;
+	*value_out = map->values[slot] - 1;
+	return 1;
+}
+
 void idmap_set(struct idmap *map, uint64_t key, uint32_t value)
 {
 	map->values[slot_of(map, key)] = value + 1;

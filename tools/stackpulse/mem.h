@@ -31,6 +31,8 @@ struct idmap {
 
 /* The number of key. A new key gets the number fresh, and *is_new_out says so. */
 uint32_t idmap_intern(struct idmap *map, uint64_t key, uint32_t fresh, int *is_new_out);
+/* The number of key; 0 and nothing set when it is not there. */
+int idmap_find(const struct idmap *map, uint64_t key, uint32_t *value_out);
 /* Changes the number of a key that is there. */
 void idmap_set(struct idmap *map, uint64_t key, uint32_t value);
 void idmap_release(struct idmap *map);

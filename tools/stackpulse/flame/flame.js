@@ -11,7 +11,7 @@
   const ctx = canvas.getContext('2d');
   const ROW = 20, PAD = 4;
   const KIND_UNKNOWN = 0, KIND_NATIVE = 1, KIND_PYTHON = 2, KIND_KERNEL = 3;
-  const FLAG_JIT = 8, FLAG_TRUNCATED = 16;
+  const FLAG_JIT = 8, FLAG_TRUNCATED = 16, FLAG_GROUP = 1 << 16;
 
   /* ---- the tree ---------------------------------------------------------------------- */
 
@@ -65,9 +65,11 @@
     python: { label: 'Python', hue: 140, spread: 30, chroma: 42 },
     jit: { label: 'JIT', hue: 285, spread: 26, chroma: 42 },
     kernel: { label: 'kernel', hue: 208, spread: 22, chroma: 55 },
+    group: { label: 'process or thread', hue: 230, spread: 0, chroma: 12 },
     unknown: { label: 'no name', hue: 30, spread: 0, chroma: 6 },
   };
   const classOf = (f) => {
+    if (functions.flags[f] & FLAG_GROUP) return kinds.group;
     if (functions.flags[f] & FLAG_TRUNCATED) return kinds.unknown;
     switch (functions.kind[f]) {
       case KIND_KERNEL: return kinds.kernel;
@@ -404,7 +406,7 @@
   let byTotal = false;
   const fillList = () => {
     const key = byTotal ? functions.total : functions.self;
-    const order = functions.name.map((_, f) => f).sort((a, b) => key[b] - key[a]).slice(0, 300).filter((f) => key[f]);
+    const order = functions.name.map((_, f) => f).sort((a, b) => key[b] - key[a]).filter((f) => key[f] && !(functions.flags[f] & FLAG_GROUP)).slice(0, 300);
     el('by-self').setAttribute('aria-pressed', !byTotal);
     el('by-total').setAttribute('aria-pressed', byTotal);
     el('rows').replaceChildren(...order.map((f) => {
