@@ -78,6 +78,11 @@ enum image_failure image_open(struct image_cache *cache, const struct image_requ
 			      struct image **image_out, struct spulse_error **err);
 /* Opens a file by path without a mapping (debug files, tools); links are followed. */
 int image_open_path(const char *path, struct image **image_out, struct spulse_error **err);
+/*
+ * Opens a path as a process sees it whose root folder is `root`: links stay inside. A descriptor,
+ * or -1 with errno. flags as for open(2), O_CLOEXEC among them.
+ */
+int image_open_in_root(const char *root, const char *path, int flags);
 /* Wraps bytes (copied) as an image: vDSO copies, JIT objects, tests. */
 int image_from_bytes(const void *bytes, size_t len, const char *name, struct image **image_out,
 		     struct spulse_error **err);

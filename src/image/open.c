@@ -41,25 +41,24 @@ static void refuse(struct attempt *a, const struct candidate *c, const char *rea
 		      c->path, reason);
 }
 
-/* Resolves links as the target sees them. Where openat2() is denied the plain path must do: the
- * identity check still holds. */
-static int open_below(const struct candidate *c, int flags)
+/* Where openat2() is denied the plain path must do: callers check what they got anyway. */
+int image_open_in_root(const char *root, const char *path, int flags)
 {
 	struct open_how how = {.flags = flags, .resolve = RESOLVE_IN_ROOT};
-	_cleanup_close_ int root = open(c->root, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	char path[PATH_MAX];
+	_cleanup_close_ int root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	char plain[PATH_MAX];
 	int fd;
 
-	if (root < 0)
+	if (root_fd < 0)
 		return -1;
-	fd = syscall(SYS_openat2, root, c->path, &how, sizeof(how));
+	fd = syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
 	if (fd >= 0 || (errno != ENOSYS && errno != EPERM))
 		return fd;
-	if (snprintf(path, sizeof(path), "%s%s", c->root, c->path) >= (int)sizeof(path)) {
+	if (snprintf(plain, sizeof(plain), "%s%s", root, path) >= (int)sizeof(plain)) {
 		errno = ENAMETOOLONG;
 		return -1;
 	}
-	return open(path, flags);
+	return open(plain, flags);
 }
 
 static bool identity_known(const struct image_request *request)
@@ -103,7 +102,8 @@ static bool is_wanted(struct attempt *a, const struct candidate *c, const struct
 static int try_candidate(struct attempt *a, const struct candidate *c)
 {
 	int flags = OPEN_FLAGS | (c->follow ? 0 : O_NOFOLLOW);
-	_cleanup_close_ int fd = c->root ? open_below(c, flags) : open(c->path, flags);
+	_cleanup_close_ int fd = c->root ? image_open_in_root(c->root, c->path, flags) :
+					     open(c->path, flags);
 	struct stat st;
 
 	if (fd < 0 || fstat(fd, &st) < 0) {
