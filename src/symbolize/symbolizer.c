@@ -1,3 +1,333 @@
 /* SPDX-FileCopyrightText: StackPulse contributors */
 /* SPDX-License-Identifier: MIT */
-#include "../base/base.h"
+#include "symbolizer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { IMAGES_MAX = 256, IMAGE_BYTES_MAX = 64 << 20 };
+
+/* ---- options ---- */
+
+static int check_options(const struct spulse_symbolizer_options *o, struct spulse_error **err)
+{
+	if (o->perf_maps > SPULSE_PERF_MAPS_LISTED)
+		return err_set(err, SPULSE_ERROR_INVALID_INPUT, "perf_maps is out of range");
+	if (o->kernel_symbols > SPULSE_KERNEL_SYMBOLS_NONE)
+		return err_set(err, SPULSE_ERROR_INVALID_INPUT, "kernel_symbols is out of range");
+	if (o->stack_cache > SPULSE_CACHE_EXTERNAL)
+		return err_set(err, SPULSE_ERROR_INVALID_INPUT, "stack_cache is out of range");
+	if (o->kernel_symbols == SPULSE_KERNEL_SYMBOLS_FILE && !o->kernel_symbols_path)
+		return err_set(err, SPULSE_ERROR_INVALID_INPUT,
+			       "kernel symbols from a file need kernel_symbols_path");
+	if (o->perf_map_pid_count && !o->perf_map_pids)
+		return err_set(err, SPULSE_ERROR_INVALID_INPUT, "perf_map_pids is missing");
+	for (size_t i = 0; i < o->perf_map_pid_count; i++)
+		if (o->perf_map_pids[i] <= 0)
+			return err_set(err, SPULSE_ERROR_INVALID_INPUT,
+				       "process id %d in perf_map_pids is not above 0",
+				       (int)o->perf_map_pids[i]);
+	if (o->native && (!o->native->open || !o->native->symbolize))
+		return err_set(err, SPULSE_ERROR_INVALID_INPUT,
+			       "a native backend needs open and symbolize");
+	return 0;
+}
+
+static int compare_pids(const void *a, const void *b)
+{
+	pid_t x = *(const pid_t *)a, y = *(const pid_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static bool copy_text(char **to, const char *from)
+{
+	if (from)
+		*to = strdup(from);
+	return !from || *to;
+}
+
+static bool copy_pids(struct spulse_symbolizer *sym, const pid_t *pids, size_t count)
+{
+	if (!count)
+		return true;
+	sym->perf_map_pids = malloc(count * sizeof(*pids));
+	if (!sym->perf_map_pids)
+		return false;
+	memcpy(sym->perf_map_pids, pids, count * sizeof(*pids));
+	qsort(sym->perf_map_pids, count, sizeof(*pids), compare_pids);
+	sym->perf_map_pid_count = count;
+	return true;
+}
+
+static int apply_options(struct spulse_symbolizer *sym, const struct spulse_symbolizer_options *o,
+			 struct spulse_error **err)
+{
+	struct native_options native = { .debug_dirs = o->debug_dirs, .sysroot = o->sysroot };
+
+	sym->perf_maps = o->perf_maps;
+	sym->kernel_source = o->kernel_symbols;
+	sym->cache_stacks = o->stack_cache == SPULSE_CACHE_INTERNAL;
+	sym->threads = o->threads;
+	sym->backend = o->native ? o->native : spulse_native_default();
+	sym->backend_data = o->native ? o->native_data : NULL;
+	sym->store = native_store_new(&native);
+	if ((!sym->store && spulse_native_default()) ||
+	    !copy_pids(sym, o->perf_map_pids, o->perf_map_pid_count) ||
+	    !copy_text(&sym->perf_map_dir, o->perf_map_dir ? o->perf_map_dir : "/tmp") ||
+	    !copy_text(&sym->sysroot, o->sysroot))
+		return err_no_memory(err);
+	if (o->kernel_symbols == SPULSE_KERNEL_SYMBOLS_FILE) {
+		sym->kernel_loaded = true;
+		return kernel_table_load(o->kernel_symbols_path, &sym->kernel, err);
+	}
+	return 0;
+}
+
+/* ---- life ---- */
+
+static int symbolizer_make(const struct spulse_symbolizer_options *opts,
+			   struct spulse_symbolizer **out, struct spulse_error **err)
+{
+	static uint64_t next_owner = 1;
+	struct spulse_symbolizer_options o = { .size = sizeof(o) };
+	struct spulse_symbolizer *sym;
+	int r;
+
+	if (opts) {
+		if (!options_are_known(opts, opts->size, sizeof(o)))
+			return err_set(err, SPULSE_ERROR_UNSUPPORTED,
+				       "the symbolizer options hold fields that this version does "
+				       "not know");
+		memcpy(&o, opts, MIN(opts->size, sizeof(o)));
+	}
+	r = check_options(&o, err);
+	if (r < 0)
+		return r;
+	sym = calloc(1, sizeof(*sym));
+	if (!sym)
+		return err_no_memory(err);
+	sym->source_number = UINT64_MAX;
+	sym->owner = __atomic_fetch_add(&next_owner, 1, __ATOMIC_RELAXED);
+	sym->frames = frame_store_new();
+	r = sym->frames ? image_cache_new(IMAGES_MAX, IMAGE_BYTES_MAX, &sym->images, err) :
+			  err_no_memory(err);
+	if (!r)
+		r = apply_options(sym, &o, err);
+	if (r < 0) {
+		/* The backend's data stays the caller's when nothing was made. */
+		sym->backend = NULL;
+		spulse_symbolizer_free(sym);
+		return r;
+	}
+	*out = sym;
+	return 0;
+}
+
+int spulse_symbolizer_new(const struct spulse_source *source,
+			  const struct spulse_symbolizer_options *opts,
+			  struct spulse_symbolizer **symbolizer_out, struct spulse_error **err)
+{
+	struct spulse_symbolizer *sym = NULL;
+	int r;
+
+	if (!source)
+		return err_set(err, SPULSE_ERROR_INVALID_INPUT, "there is no source");
+	r = symbolizer_make(opts, &sym, err);
+	if (r < 0)
+		return r;
+	sym->source = source;
+	sym->source_number = spool_source_number(source);
+	*symbolizer_out = sym;
+	return 0;
+}
+
+static int check_modules(const struct spulse_module *const *modules, size_t count,
+			 struct spulse_error **err)
+{
+	struct u64map ids = { 0 };
+	int r = 0;
+
+	for (size_t i = 0; i < count && !r; i++) {
+		uint32_t id = spulse_module_id(modules[i]);
+		bool added = true;
+
+		if (id != SPULSE_NO_MODULE && !u64map_add(&ids, id, &added))
+			r = err_no_memory(err);
+		else if (!added)
+			r = err_set(err, SPULSE_ERROR_INVALID_INPUT,
+				    "module id %u is in the list twice", id);
+	}
+	u64map_release(&ids);
+	return r;
+}
+
+int spulse_symbolizer_new_for_modules(const struct spulse_module *const *modules, size_t count,
+				      const struct spulse_symbolizer_options *opts,
+				      struct spulse_symbolizer **symbolizer_out,
+				      struct spulse_error **err)
+{
+	struct spulse_symbolizer *sym = NULL;
+	int r;
+
+	if (count && !modules)
+		return err_set(err, SPULSE_ERROR_INVALID_INPUT, "there is no list of modules");
+	r = check_modules(modules, count, err);
+	if (!r)
+		r = symbolizer_make(opts, &sym, err);
+	if (r < 0)
+		return r;
+	sym->modules = malloc((count + 1) * sizeof(struct spulse_module *));
+	if (!sym->modules) {
+		sym->backend = NULL;
+		spulse_symbolizer_free(sym);
+		return err_no_memory(err);
+	}
+	if (count)
+		memcpy(sym->modules, modules, count * sizeof(struct spulse_module *));
+	sym->module_count = count;
+	*symbolizer_out = sym;
+	return 0;
+}
+
+static void free_processes(struct spulse_symbolizer *sym)
+{
+	struct u64map_slot *slot;
+	size_t i = 0;
+
+	while ((slot = u64map_next(&sym->processes, &i)))
+		process_forget(sym, (struct process *)(uintptr_t)slot->value);
+	u64map_release(&sym->processes);
+}
+
+void spulse_symbolizer_free(struct spulse_symbolizer *sym)
+{
+	struct u64map_slot *slot;
+	size_t i = 0;
+
+	if (!sym)
+		return;
+	modules_release(sym);
+	free_processes(sym);
+	while (sym->frames && (slot = u64map_next(&sym->kernel_frames, &i)))
+		frame_run_put(sym->frames, slot->value);
+	u64map_release(&sym->kernel_frames);
+	if (sym->backend && sym->backend->size > offsetof(struct spulse_native_backend, release) &&
+	    sym->backend->release)
+		sym->backend->release(sym->backend_data);
+	results_release(&sym->results);
+	native_store_free(sym->store);
+	image_cache_unref(sym->images);
+	kernel_table_unref(sym->kernel);
+	interner_release(&sym->raw_frames);
+	u64map_release(&sym->build_ids);
+	vec_free(&sym->retired_modules);
+	vec_free(&sym->retired_processes);
+	vec_free(&sym->invalidation.processes);
+	vec_free(&sym->scratch);
+	vec_free(&sym->pending);
+	vec_free(&sym->foreign);
+	if (sym->serials)
+		u64map_release(sym->serials);
+	free(sym->serials);
+	free(sym->modules);
+	free(sym->perf_map_pids);
+	free(sym->perf_map_dir);
+	free(sym->sysroot);
+	frame_store_drop(sym->frames);
+	free(sym);
+}
+
+bool spulse_symbolizer_has_native_backend(const struct spulse_symbolizer *sym)
+{
+	return sym->backend;
+}
+
+/* ---- kernel ---- */
+
+static int compare_addresses(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+struct addresses {
+	uint64_t *data;
+	size_t len, cap;
+};
+
+static void sort_unique(struct addresses *list)
+{
+	size_t kept = 0;
+
+	if (list->len)
+		qsort(list->data, list->len, sizeof(*list->data), compare_addresses);
+	for (size_t i = 0; i < list->len; i++)
+		if (!kept || list->data[kept - 1] != list->data[i])
+			list->data[kept++] = list->data[i];
+	list->len = kept;
+}
+
+static bool is_text_module(const struct spulse_module *module)
+{
+	const char *path = spulse_module_path(module);
+	size_t len = spulse_module_path_len(module);
+	static const char vmlinux[] = "/vmlinux";
+
+	if (strstr(path, "kernel.kallsyms") || strstr(path, "_text") || !strcmp(path, "[kernel]"))
+		return true;
+	return len >= sizeof(vmlinux) - 1 && !strcmp(path + len - (sizeof(vmlinux) - 1), vmlinux);
+}
+
+/* Where the recording saw the kernel's text: what a System.map is moved to. */
+static bool collect_anchors(const struct spulse_source *source, struct addresses *anchors)
+{
+	size_t n = spulse_source_module_count(source);
+
+	for (size_t i = 0; i < n; i++) {
+		const struct spulse_module *module = spulse_source_module(source, i);
+		uint64_t start = spulse_module_start(module);
+		uint64_t offset = spulse_module_file_offset(module);
+
+		if (!spulse_module_is_kernel(module) || !is_text_module(module))
+			continue;
+		if (!vec_push(anchors, start) || (offset && !vec_push(anchors, start - offset)))
+			return false;
+	}
+	sort_unique(anchors);
+	return true;
+}
+
+static struct kernel_table *load_sparse(const struct spulse_source *source)
+{
+	struct addresses addresses = { 0 }, anchors = { 0 };
+	struct kernel_table *table = NULL;
+	size_t position = 0;
+	uint64_t address;
+	bool complete = collect_anchors(source, &anchors);
+
+	while (complete && spulse_source_next_kernel_address(source, &position, &address))
+		complete = vec_push(&addresses, address);
+	sort_unique(&addresses);
+	if (complete)
+		table = kernel_host_sparse(addresses.data, addresses.len, anchors.data,
+					   anchors.len);
+	vec_free(&addresses);
+	vec_free(&anchors);
+	return table;
+}
+
+bool symbolizer_kernel(struct spulse_symbolizer *sym, uint64_t address, struct kernel_hit *hit)
+{
+	if (!sym->kernel_loaded) {
+		sym->kernel_loaded = true;
+		if (sym->kernel_source == SPULSE_KERNEL_SYMBOLS_HOST) {
+			if (!sym->source || sym->live)
+				sym->kernel = kernel_host_full();
+			if (!sym->kernel && sym->source)
+				sym->kernel = load_sparse(sym->source);
+		}
+	}
+	return kernel_table_find(sym->kernel, address, hit);
+}

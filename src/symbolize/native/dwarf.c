@@ -1,0 +1,269 @@
+/* SPDX-FileCopyrightText: StackPulse contributors */
+/* SPDX-License-Identifier: MIT */
+#include "dwarf.h"
+
+#include <dwarf.h>
+#include <elf.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+/* What is read; location lists, types, macros and indexes are not needed. */
+static const char *const wanted_sections[] = {
+	".debug_info",	   ".debug_abbrev",   ".debug_str",	 ".debug_line",
+	".debug_line_str", ".debug_ranges",   ".debug_rnglists", ".debug_addr",
+	".debug_str_offsets",
+};
+
+/* Sections of a file as a small ELF; 0 and no base when it has no .debug_info. */
+static int load_sections(struct image *image, struct memelf *elf, struct spulse_error **err)
+{
+	struct memelf_part parts[ARRAY_LEN(wanted_sections)];
+	size_t n = 0;
+
+	*elf = (struct memelf){ 0 };
+	for (size_t i = 0; i < ARRAY_LEN(wanted_sections); i++) {
+		const struct image_section *section =
+			image_section_by_name(image, wanted_sections[i]);
+
+		if (!section || section->type == SHT_NOBITS || !section->size) {
+			if (!i)
+				return 0;
+			continue;
+		}
+		parts[n++] = (struct memelf_part){
+			.name = wanted_sections[i], .image = image, .section = section
+		};
+	}
+	return memelf_build(elf, image_machine(image), parts, n, err);
+}
+
+bool dwarf_reader_open(struct dwarf_reader *reader, const struct dwarf_info *info)
+{
+	*reader = (struct dwarf_reader){ 0 };
+	elf_version(EV_CURRENT);
+	reader->elf = elf_memory((char *)info->elf.base, info->elf.size);
+	if (reader->elf)
+		reader->dwarf = dwarf_begin_elf(reader->elf, DWARF_C_READ, NULL);
+	if (reader->dwarf && info->alt_elf.base) {
+		reader->alt_elf = elf_memory((char *)info->alt_elf.base, info->alt_elf.size);
+		if (reader->alt_elf)
+			reader->alt = dwarf_begin_elf(reader->alt_elf, DWARF_C_READ, NULL);
+		if (reader->alt)
+			dwarf_setalt(reader->dwarf, reader->alt);
+	}
+	if (!reader->dwarf)
+		dwarf_reader_close(reader);
+	return reader->dwarf;
+}
+
+void dwarf_reader_close(struct dwarf_reader *reader)
+{
+	dwarf_end(reader->dwarf);
+	dwarf_end(reader->alt);
+	elf_end(reader->elf);
+	elf_end(reader->alt_elf);
+	*reader = (struct dwarf_reader){ 0 };
+}
+
+/* Addresses that sections or segments say are code: debug information of code that the linker
+ * threw away points elsewhere. */
+static void find_code_range(struct dwarf_info *info, const struct image *image)
+{
+	size_t n;
+	const struct image_segment *segments = image_segments(image, &n);
+
+	info->base = UINT64_MAX;
+	for (size_t i = 0; i < n; i++) {
+		if (!(segments[i].flags & PF_X) ||
+		    segments[i].memsz > UINT64_MAX - segments[i].vaddr)
+			continue;
+		info->base = MIN(info->base, segments[i].vaddr);
+		info->code_end = MAX(info->code_end, segments[i].vaddr + segments[i].memsz);
+	}
+	if (info->base == UINT64_MAX) {
+		info->base = 0;
+		info->code_end = UINT32_MAX;
+	}
+	if (info->code_end - info->base > UINT32_MAX)
+		info->code_end = info->base + UINT32_MAX;
+}
+
+struct unit_scan {
+	struct dwarf_info *info;
+	VEC(struct dwarf_unit) units;
+	VEC(struct span_range) ranges;
+	uint64_t ranges_max; /* a hostile file may repeat one long list for every unit */
+};
+
+static bool scan_unit_ranges(struct unit_scan *scan, Dwarf_Die *die, uint32_t id)
+{
+	Dwarf_Addr base, start, end;
+	ptrdiff_t offset = 0;
+
+	while ((offset = dwarf_ranges(die, offset, &base, &start, &end)) > 0) {
+		if (start < scan->info->base || end > scan->info->code_end || start >= end)
+			continue;
+		if (scan->ranges.len >= scan->ranges_max)
+			return true;
+		if (!vec_push(&scan->ranges, (struct span_range){ start, end, 0, id }))
+			return false;
+	}
+	return true;
+}
+
+static bool scan_units(struct unit_scan *scan, Dwarf *dwarf)
+{
+	Dwarf_CU *cu = NULL;
+	Dwarf_Half version;
+	uint8_t type;
+	Dwarf_Die die;
+
+	while (dwarf_get_units(dwarf, cu, &cu, &version, &type, &die, NULL) == 0) {
+		if (dwarf_tag(&die) != DW_TAG_compile_unit && dwarf_tag(&die) != DW_TAG_skeleton_unit)
+			continue;
+		if (!vec_push(&scan->units, (struct dwarf_unit){ .die = dwarf_dieoffset(&die) }) ||
+		    !scan_unit_ranges(scan, &die, scan->units.len - 1))
+			return false;
+	}
+	return true;
+}
+
+static int index_units(struct dwarf_info *info, struct spulse_error **err)
+{
+	struct unit_scan scan = { .info = info, .ranges_max = 65536 + info->elf.size / 8 };
+	struct dwarf_reader reader;
+	bool done;
+
+	if (!dwarf_reader_open(&reader, info))
+		return err_set(err, SPULSE_ERROR_UNSUPPORTED, "debug information: %s",
+			       dwarf_errmsg(-1));
+	done = scan_units(&scan, reader.dwarf) &&
+	       spans_build(&info->unit_spans, scan.ranges.data, scan.ranges.len);
+	dwarf_reader_close(&reader);
+	vec_free(&scan.ranges);
+	info->units = scan.units.data;
+	info->unit_count = scan.units.len;
+	return done ? 0 : err_no_memory(err);
+}
+
+int dwarf_info_open(struct image *program, struct image *debug, struct image *alt,
+		    struct dwarf_info **info_out, struct spulse_error **err)
+{
+	struct dwarf_info *info = calloc(1, sizeof(*info));
+	int r;
+
+	*info_out = NULL;
+	if (!info)
+		return err_no_memory(err);
+	pthread_mutex_init(&info->files_lock, NULL);
+	find_code_range(info, program);
+	r = load_sections(debug, &info->elf, err);
+	if (!r && info->elf.base && alt)
+		r = load_sections(alt, &info->alt_elf, err);
+	if (!r && info->elf.base)
+		r = index_units(info, err);
+	if (r < 0 || !info->elf.base) {
+		dwarf_info_free(info);
+		return r;
+	}
+	*info_out = info;
+	return 0;
+}
+
+static void unit_release(struct dwarf_unit *unit)
+{
+	spans_release(&unit->functions);
+	free(unit->nodes);
+	free(unit->rows);
+}
+
+void dwarf_info_free(struct dwarf_info *info)
+{
+	if (!info)
+		return;
+	for (size_t i = 0; i < info->unit_count; i++)
+		unit_release(&info->units[i]);
+	free(info->units);
+	spans_release(&info->unit_spans);
+	interner_release(&info->files);
+	memelf_release(&info->elf);
+	memelf_release(&info->alt_elf);
+	pthread_mutex_destroy(&info->files_lock);
+	free(info);
+}
+
+uint32_t dwarf_intern_file(struct dwarf_info *info, const char *path)
+{
+	uint32_t id;
+
+	pthread_mutex_lock(&info->files_lock);
+	id = intern(&info->files, path, strlen(path));
+	pthread_mutex_unlock(&info->files_lock);
+	return id;
+}
+
+/* ---- lookups ---- */
+
+struct dwarf_unit *dwarf_find_unit(const struct dwarf_info *info, uint64_t address)
+{
+	uint32_t id = spans_find(&info->unit_spans, address);
+
+	return id == SPAN_NONE ? NULL : &info->units[id];
+}
+
+static const struct dwarf_row *find_row(const struct dwarf_unit *unit, uint32_t address)
+{
+	const struct dwarf_row *base = unit->rows;
+	size_t n = unit->row_count;
+
+	if (!n || address < base->address)
+		return NULL;
+	while (n > 1) {
+		size_t half = n / 2;
+
+		base += base[half].address <= address ? half : 0;
+		n -= half;
+	}
+	return base->end ? NULL : base;
+}
+
+static const char *file_name(const struct dwarf_info *info, uint32_t file)
+{
+	return file < info->files.strings.len ? info->files.strings.data[file].bytes : NULL;
+}
+
+size_t dwarf_lookup(const struct dwarf_info *info, const struct dwarf_unit *unit,
+		    uint64_t address, struct dwarf_level levels[DWARF_LEVELS_MAX])
+{
+	const struct dwarf_row *row = find_row(unit, address - info->base);
+	uint32_t id = spans_find(&unit->functions, address);
+	struct dwarf_level level = { 0 };
+	size_t n = 0;
+
+	if (!row && id == SPAN_NONE)
+		return 0;
+	if (row) {
+		level.file = file_name(info, row->file);
+		level.line = row->line;
+		level.column = row->column;
+	}
+	while (id != SPAN_NONE && n + 1 < DWARF_LEVELS_MAX) {
+		const struct dwarf_node *node = &unit->nodes[id];
+
+		level.name = node->name;
+		level.declared_line = node->declared_line;
+		level.declared_column = node->declared_column;
+		level.entry = info->base + node->entry;
+		levels[n++] = level;
+		level = (struct dwarf_level){
+			.file = file_name(info, node->call_file),
+			.line = node->call_line,
+			.column = node->call_column,
+		};
+		id = node->parent;
+	}
+	if (!n)
+		levels[n++] = level;
+	return n;
+}

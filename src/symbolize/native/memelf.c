@@ -1,0 +1,189 @@
+/* SPDX-FileCopyrightText: StackPulse contributors */
+/* SPDX-License-Identifier: MIT */
+#include "memelf.h"
+
+#include <elf.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum { PART_ALIGN = 16, PARTS_MAX = 64 };
+static const uint64_t memelf_max = 64ull << 30;
+
+/* Layout: header, parts, names, section headers. */
+struct layout {
+	uint64_t offsets[PARTS_MAX], sizes[PARTS_MAX];
+	uint32_t names[PARTS_MAX];
+	uint64_t names_offset, headers_offset, total;
+	struct strbuf names_text;
+	uint32_t names_name;
+};
+
+static bool is_plain(const struct memelf_part *part)
+{
+	return part->image && !(part->section->flags & SHF_COMPRESSED);
+}
+
+/* The size in memory: of a compressed section it is known once it was unpacked. */
+static int part_size(const struct memelf_part *part, uint64_t *size, struct spulse_error **err)
+{
+	const uint8_t *bytes;
+	size_t len;
+	int r;
+
+	if (!part->image) {
+		*size = part->len;
+		return 0;
+	}
+	if (is_plain(part)) {
+		*size = part->section->size;
+		if (part->section->offset > image_size(part->image) ||
+		    *size > image_size(part->image) - part->section->offset)
+			return err_file(err, SPULSE_ERROR_UNSUPPORTED, 0, image_path(part->image),
+					"section %s of '%s' lies outside of the file", part->name,
+					image_path(part->image));
+		return 0;
+	}
+	r = image_section_bytes(part->image, part->section, &bytes, &len, err);
+	*size = len;
+	return r;
+}
+
+static int lay_out(struct layout *layout, const struct memelf_part *parts, size_t count,
+		   struct spulse_error **err)
+{
+	uint64_t at = sizeof(Elf64_Ehdr);
+	int r;
+
+	strbuf_putc(&layout->names_text, 0);
+	for (size_t i = 0; i < count; i++) {
+		r = part_size(&parts[i], &layout->sizes[i], err);
+		if (r < 0)
+			return r;
+		at = (at + PART_ALIGN - 1) & -(uint64_t)PART_ALIGN;
+		layout->offsets[i] = at;
+		if (layout->sizes[i] > memelf_max - MIN(at, memelf_max))
+			return err_set(err, SPULSE_ERROR_UNSUPPORTED, "debug sections are too large");
+		at += layout->sizes[i];
+		layout->names[i] = layout->names_text.len;
+		strbuf_add(&layout->names_text, parts[i].name, strlen(parts[i].name) + 1);
+	}
+	layout->names_name = layout->names_text.len;
+	strbuf_add(&layout->names_text, ".shstrtab", sizeof(".shstrtab"));
+	if (layout->names_text.failed)
+		return err_no_memory(err);
+	layout->names_offset = at;
+	at = (at + layout->names_text.len + 7) & -(uint64_t)8;
+	layout->headers_offset = at;
+	layout->total = at + (count + 2) * sizeof(Elf64_Shdr);
+	return 0;
+}
+
+static int fill_part(uint8_t *to, const struct memelf_part *part, uint64_t size,
+		     struct spulse_error **err)
+{
+	const uint8_t *bytes = part->bytes;
+	size_t len = part->len;
+	int r;
+
+	if (is_plain(part))
+		return image_read(part->image, part->section->offset, to, size, err);
+	if (part->image) {
+		r = image_section_bytes(part->image, part->section, &bytes, &len, err);
+		if (r < 0)
+			return r;
+	}
+	if (len)
+		memcpy(to, bytes, MIN(len, size));
+	return 0;
+}
+
+static void write_headers(struct memelf *elf, const struct layout *layout, uint16_t machine,
+			  size_t count)
+{
+	Elf64_Ehdr *header = (Elf64_Ehdr *)elf->base;
+	Elf64_Shdr *sections = (Elf64_Shdr *)(elf->base + layout->headers_offset);
+
+	*header = (Elf64_Ehdr){
+		.e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB,
+			     EV_CURRENT },
+		.e_type = ET_DYN,
+		.e_machine = machine,
+		.e_version = EV_CURRENT,
+		.e_shoff = layout->headers_offset,
+		.e_ehsize = sizeof(*header),
+		.e_shentsize = sizeof(*sections),
+		.e_shnum = count + 2,
+		.e_shstrndx = count + 1,
+	};
+	for (size_t i = 0; i < count; i++)
+		sections[i + 1] = (Elf64_Shdr){
+			.sh_name = layout->names[i],
+			.sh_type = SHT_PROGBITS,
+			.sh_offset = layout->offsets[i],
+			.sh_size = layout->sizes[i],
+			.sh_addralign = 1,
+		};
+	memcpy(elf->base + layout->names_offset, layout->names_text.data, layout->names_text.len);
+	sections[count + 1] = (Elf64_Shdr){
+		.sh_name = layout->names_name,
+		.sh_type = SHT_STRTAB,
+		.sh_offset = layout->names_offset,
+		.sh_size = layout->names_text.len,
+		.sh_addralign = 1,
+	};
+}
+
+int memelf_build(struct memelf *elf, uint16_t machine, const struct memelf_part *parts,
+		 size_t count, struct spulse_error **err)
+{
+	struct layout layout = { 0 };
+	int r = 0;
+
+	*elf = (struct memelf){ 0 };
+	count = MIN(count, (size_t)PARTS_MAX);
+	r = lay_out(&layout, parts, count, err);
+	if (!r) {
+		elf->base = mmap(NULL, layout.total, PROT_READ | PROT_WRITE,
+				 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		elf->size = layout.total;
+		if (elf->base == MAP_FAILED) {
+			elf->base = NULL;
+			r = err_no_memory(err);
+		}
+	}
+	for (size_t i = 0; i < count && !r; i++)
+		r = fill_part(elf->base + layout.offsets[i], &parts[i], layout.sizes[i], err);
+	if (!r)
+		write_headers(elf, &layout, machine, count);
+	else
+		memelf_release(elf);
+	strbuf_release(&layout.names_text);
+	return r;
+}
+
+const uint8_t *memelf_find(const struct memelf *elf, const char *name, size_t *len)
+{
+	const Elf64_Ehdr *header = (const Elf64_Ehdr *)elf->base;
+	const Elf64_Shdr *sections;
+	const char *names;
+
+	if (!elf->base)
+		return NULL;
+	sections = (const Elf64_Shdr *)(elf->base + header->e_shoff);
+	names = (const char *)elf->base + sections[header->e_shstrndx].sh_offset;
+	for (size_t i = 1; i + 1 < header->e_shnum; i++) {
+		if (strcmp(names + sections[i].sh_name, name))
+			continue;
+		*len = sections[i].sh_size;
+		return elf->base + sections[i].sh_offset;
+	}
+	return NULL;
+}
+
+void memelf_release(struct memelf *elf)
+{
+	if (elf->base)
+		munmap(elf->base, elf->size);
+	*elf = (struct memelf){ 0 };
+}

@@ -1,0 +1,49 @@
+/* SPDX-FileCopyrightText: StackPulse contributors */
+/* SPDX-License-Identifier: MIT */
+/* A build without a native backend: perf maps and kernel symbols still have names. */
+#include "store.h"
+
+const struct spulse_native_backend *spulse_native_default(void)
+{
+	return NULL;
+}
+
+struct native_store *native_store_new(const struct native_options *options)
+{
+	(void)options;
+	return NULL;
+}
+
+void native_store_free(struct native_store *store)
+{
+	(void)store;
+}
+
+void native_store_prepare(struct native_store *store,
+			  const struct spulse_native_lookup *const *lookups, size_t count,
+			  unsigned int threads)
+{
+	(void)store;
+	(void)lookups;
+	(void)count;
+	(void)threads;
+}
+
+void native_store_trim(struct native_store *store)
+{
+	(void)store;
+}
+
+bool native_is_builtin(const struct spulse_native_backend *backend)
+{
+	(void)backend;
+	return false;
+}
+
+void native_store_describe(struct native_store *store, const struct spulse_native_module *module,
+			   struct strbuf *sb)
+{
+	(void)store;
+	(void)module;
+	strbuf_puts(sb, "this build has no native backend\n");
+}

@@ -1,0 +1,145 @@
+/* SPDX-FileCopyrightText: StackPulse contributors */
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reading ahead with several threads: first all programs that the lookups touch, then all units
+ * of their debug information. Each thread has its own reader; what they make are separate arrays,
+ * so that nothing is locked but the table of file names.
+ */
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "program.h"
+
+enum { THREADS_MAX = 64 };
+
+struct unit_task {
+	struct program *program;
+	struct dwarf_unit *unit;
+};
+
+struct team {
+	const struct native_options *options;
+	VEC(struct program *) programs;
+	VEC(struct unit_task) units;
+	size_t next; /* atomic */
+};
+
+static void *load_programs(void *data)
+{
+	struct team *team = data;
+	size_t i;
+
+	while ((i = __atomic_fetch_add(&team->next, 1, __ATOMIC_RELAXED)) < team->programs.len)
+		program_load(team->programs.data[i], team->options);
+	return NULL;
+}
+
+static void *fill_units(void *data)
+{
+	struct team *team = data;
+	struct dwarf_reader reader = { 0 };
+	const struct program *open_for = NULL;
+	size_t i;
+
+	while ((i = __atomic_fetch_add(&team->next, 1, __ATOMIC_RELAXED)) < team->units.len) {
+		const struct unit_task *task = &team->units.data[i];
+
+		if (open_for != task->program) {
+			if (open_for)
+				dwarf_reader_close(&reader);
+			open_for = task->program;
+			dwarf_reader_open(&reader, task->program->dwarf);
+		}
+		if (reader.dwarf)
+			dwarf_fill_unit(task->program->dwarf, &reader, task->unit);
+		else
+			task->unit->state = UNIT_FAILED;
+	}
+	if (open_for)
+		dwarf_reader_close(&reader);
+	return NULL;
+}
+
+/* Runs `work` on this thread and up to `threads` - 1 others. */
+static void run_team(struct team *team, void *(*work)(void *), size_t tasks, unsigned int threads)
+{
+	pthread_t others[THREADS_MAX];
+	size_t n = 0;
+
+	team->next = 0;
+	while (n + 1 < MIN(MIN(threads, tasks), (size_t)THREADS_MAX) &&
+	       !pthread_create(&others[n], NULL, work, team))
+		n++;
+	work(team);
+	while (n)
+		pthread_join(others[--n], NULL);
+}
+
+static bool collect_programs(struct team *team, struct native_store *store,
+			     const struct spulse_native_lookup *const *lookups, size_t count)
+{
+	struct program *program;
+
+	for (size_t i = 0; i < count; i++) {
+		if (!lookups[i]->module->image)
+			continue;
+		program = store_program(store, lookups[i]->module->image);
+		if (!program)
+			return false;
+		if (program->wanted)
+			continue;
+		program->wanted = true;
+		if (!vec_push(&team->programs, program))
+			return false;
+	}
+	return true;
+}
+
+static void collect_units(struct team *team, struct native_store *store,
+			  const struct spulse_native_lookup *const *lookups, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct program *program;
+		struct dwarf_unit *unit;
+
+		if (!lookups[i]->module->image)
+			continue;
+		program = store_program(store, lookups[i]->module->image);
+		unit = program ? program_unit(program, lookups[i]->image_address) : NULL;
+		if (!unit || unit->state != UNIT_EMPTY)
+			continue;
+		if (!vec_push(&team->units, (struct unit_task){ program, unit }))
+			return;
+		unit->state = UNIT_QUEUED;
+	}
+}
+
+static int compare_tasks(const void *a, const void *b)
+{
+	const struct unit_task *x = a, *y = b;
+
+	if (x->program != y->program)
+		return x->program < y->program ? -1 : 1;
+	return x->unit < y->unit ? -1 : 1;
+}
+
+void native_store_prepare(struct native_store *store,
+			  const struct spulse_native_lookup *const *lookups, size_t count,
+			  unsigned int threads)
+{
+	struct team team = { .options = store_options(store) };
+	bool complete = collect_programs(&team, store, lookups, count);
+
+	for (size_t i = 0; i < team.programs.len; i++)
+		team.programs.data[i]->wanted = false;
+	if (complete) {
+		run_team(&team, load_programs, team.programs.len, threads);
+		collect_units(&team, store, lookups, count);
+		if (team.units.len)
+			qsort(team.units.data, team.units.len, sizeof(*team.units.data),
+			      compare_tasks);
+		run_team(&team, fill_units, team.units.len, threads);
+	}
+	vec_free(&team.programs);
+	vec_free(&team.units);
+}

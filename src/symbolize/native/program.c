@@ -1,0 +1,195 @@
+/* SPDX-FileCopyrightText: StackPulse contributors */
+/* SPDX-License-Identifier: MIT */
+#include "program.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "demangle.h"
+
+struct program *program_new(struct image *image)
+{
+	struct program *program = calloc(1, sizeof(*program));
+
+	if (program)
+		program->image = image_ref(image);
+	return program;
+}
+
+void program_free(struct program *program)
+{
+	if (!program)
+		return;
+	if (program->reader.dwarf)
+		dwarf_reader_close(&program->reader);
+	dwarf_info_free(program->dwarf);
+	symtab_release(&program->symtab);
+	u64map_release(&program->name_ids);
+	vec_free(&program->names);
+	arena_release(&program->name_bytes);
+	strbuf_release(&program->story);
+	image_unref(program->mini);
+	image_unref(program->alt);
+	image_unref(program->debug);
+	image_unref(program->image);
+	free(program);
+}
+
+static void load_symbols(struct program *program)
+{
+	struct image *images[3] = { program->image };
+	size_t n = 1;
+
+	if (program->debug)
+		images[n++] = program->debug;
+	if (program->mini)
+		images[n++] = program->mini;
+	if (!symtab_build(&program->symtab, images, n))
+		strbuf_puts(&program->story, "symbols: out of memory\n");
+}
+
+static void load_dwarf(struct program *program)
+{
+	struct spulse_error *error = NULL;
+	struct image *from = program->debug ? program->debug : program->image;
+
+	if (dwarf_info_open(program->image, from, program->alt, &program->dwarf, &error) < 0) {
+		strbuf_printf(&program->story, "debug information of %s: %s\n", image_path(from),
+			      spulse_error_message(error));
+		log_debug("debug information of %s: %s", image_path(from),
+			  spulse_error_message(error));
+		spulse_error_free(error);
+	}
+}
+
+void program_load(struct program *program, const struct native_options *options)
+{
+	(void)options;
+	if (program->loaded)
+		return;
+	program->loaded = true;
+	load_symbols(program);
+	load_dwarf(program);
+}
+
+struct dwarf_unit *program_unit(const struct program *program, uint64_t address)
+{
+	return program->dwarf ? dwarf_find_unit(program->dwarf, address) : NULL;
+}
+
+const struct shown_name *program_name(struct program *program, const char *linker_name)
+{
+	bool added;
+	uint64_t *id = u64map_add(&program->name_ids, (uintptr_t)linker_name, &added);
+	struct demangled demangled;
+	struct shown_name shown;
+
+	if (!id)
+		return NULL;
+	if (!added)
+		return &program->names.data[*id];
+	*id = program->names.len;
+	demangled = demangle(linker_name);
+	if (!demangled.name)
+		return NULL;
+	shown.name = arena_strndup(&program->name_bytes, demangled.name, strlen(demangled.name));
+	shown.suffix = *demangled.suffix ?
+		arena_strndup(&program->name_bytes, demangled.suffix, strlen(demangled.suffix)) :
+		NULL;
+	free(demangled.name);
+	if (!shown.name || !vec_push(&program->names, shown)) {
+		u64map_remove(&program->name_ids, (uintptr_t)linker_name);
+		return NULL;
+	}
+	return &vec_last(&program->names);
+}
+
+/* A unit that lookups may use, filled now if it was not yet. */
+static const struct dwarf_unit *ready_unit(struct program *program, uint64_t address)
+{
+	struct dwarf_unit *unit = program_unit(program, address);
+
+	if (!unit)
+		return NULL;
+	if (unit->state == UNIT_EMPTY) {
+		if (!program->reader.dwarf && !dwarf_reader_open(&program->reader, program->dwarf))
+			return NULL;
+		dwarf_fill_unit(program->dwarf, &program->reader, unit);
+	}
+	return unit->state == UNIT_READY ? unit : NULL;
+}
+
+/*
+ * The outermost level is the function that really exists: the symbol table knows its name with
+ * the suffix of a clone. A label without a size knows less than DWARF.
+ */
+static const char *level_name(const struct symtab_entry *entry, const struct dwarf_level *level,
+			      bool outermost)
+{
+	if (outermost && entry && (entry->sized || !level->name))
+		return entry->name;
+	return level->name;
+}
+
+static int add_level(struct program *program, const char *name, const struct dwarf_level *level,
+		     uint64_t offset, bool hidden, size_t index,
+		     struct spulse_native_results *results, struct spulse_error **err)
+{
+	struct spulse_native_symbol symbol = {
+		.size = sizeof(symbol),
+		.name = "<unknown>",
+		.file = level->file,
+		.line = level->line,
+		.column = level->column,
+		.function_start_line = level->declared_line,
+		.function_start_column = level->declared_column,
+		.offset = offset,
+		.flags = hidden ? SPULSE_SYMBOL_HIDDEN : 0,
+	};
+	const struct shown_name *shown;
+
+	if (name) {
+		shown = program_name(program, name);
+		if (!shown)
+			return err_no_memory(err);
+		symbol.name = shown->name;
+		symbol.suffix = shown->suffix;
+	}
+	return spulse_native_results_add(results, index, &symbol, err);
+}
+
+int program_resolve(struct program *program, uint64_t address, bool hidden, size_t index,
+		    struct spulse_native_results *results, struct spulse_error **err)
+{
+	struct dwarf_level levels[DWARF_LEVELS_MAX];
+	const struct symtab_entry *entry = symtab_find(&program->symtab, address);
+	const struct dwarf_unit *unit = ready_unit(program, address);
+	size_t n = unit ? dwarf_lookup(program->dwarf, unit, address, levels) : 0;
+	uint64_t offset;
+	int r = 0;
+
+	if (!n) {
+		if (!entry)
+			return 0;
+		levels[n++] = (struct dwarf_level){ 0 };
+	}
+	/* A line without any name is of no use to a profile. */
+	if (n == 1 && !entry && !levels[0].name)
+		return 0;
+	offset = entry && (entry->sized || !levels[n - 1].name) ?
+		address - entry->start : address - levels[n - 1].entry;
+	for (size_t i = 0; i < n && !r; i++)
+		r = add_level(program, level_name(entry, &levels[i], i + 1 == n), &levels[i],
+			      offset, hidden, index, results, err);
+	return r;
+}
+
+size_t program_bytes(const struct program *program)
+{
+	size_t bytes = program->symtab.count * 48 + program->name_bytes.total +
+		       program->names.len * 64;
+
+	if (program->dwarf)
+		bytes += program->dwarf->table_bytes + program->dwarf->unit_count * 96;
+	return bytes;
+}

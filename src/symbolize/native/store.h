@@ -1,0 +1,37 @@
+/* SPDX-FileCopyrightText: StackPulse contributors */
+/* SPDX-License-Identifier: MIT */
+#ifndef SPULSE_SYMBOLIZE_STORE_H
+#define SPULSE_SYMBOLIZE_STORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "../request.h"
+
+/*
+ * The built-in backend's memory: what was read of each image, shared by all processes of one
+ * symbolizer. Bounded: the least recently used images go first, and are read again when needed.
+ */
+struct native_store;
+
+struct native_options {
+	const char *debug_dirs; /* NULL: the environment's or the build's */
+	const char *sysroot;	/* or NULL */
+};
+
+/* NULL when memory ran out or the backend is not built in. */
+struct native_store *native_store_new(const struct native_options *options);
+void native_store_free(struct native_store *store);
+/* Reads in parallel what the lookups will need. Only saves time: nothing fails. */
+void native_store_prepare(struct native_store *store,
+			  const struct spulse_native_lookup *const *lookups, size_t count,
+			  unsigned int threads);
+/* Between two calls: gives back what is over the limits. */
+void native_store_trim(struct native_store *store);
+/* Whether a backend is the built-in one, whose strings need no copy. */
+bool native_is_builtin(const struct spulse_native_backend *backend);
+/* Adds lines on how names of an image are found: files used, tried, refused. */
+void native_store_describe(struct native_store *store, const struct spulse_native_module *module,
+			   struct strbuf *sb);
+
+#endif

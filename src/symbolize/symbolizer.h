@@ -1,0 +1,190 @@
+/* SPDX-FileCopyrightText: StackPulse contributors */
+/* SPDX-License-Identifier: MIT */
+#ifndef SPULSE_SYMBOLIZE_SYMBOLIZER_H
+#define SPULSE_SYMBOLIZE_SYMBOLIZER_H
+
+#include "../codemap/codemap.h"
+#include "../image/image.h"
+#include "../spool/spool.h"
+#include "kernel.h"
+#include "native/store.h"
+#include "request.h"
+#include "resolved.h"
+
+/*
+ * The symbolizer's memory. Frames and stacks are cached per process, so that an ended process
+ * takes its memory with it; kernel frames are shared by all. A cached raw frame is the index of
+ * its run of resolved frames.
+ */
+
+enum {
+	FRAME_ON_PERF_MAP = 1 << 0,	/* a perf map was, or might have been, its source */
+	FRAME_PROVISIONAL = 1 << 1,	/* dropped at the end of the call */
+	FRAME_RAW = 1 << 2,		/* has no id in the spool */
+};
+
+static inline uint64_t frame_value(uint32_t first, unsigned int flags)
+{
+	return first | (uint64_t)flags << 32;
+}
+
+struct process {
+	pid_t pid;
+	struct u64map frames; /* raw frame key -> frame_value() */
+	struct u64map stacks; /* stack node -> offset in lists */
+	VEC(uint32_t) lists;  /* count, then that many frame indices, for each stack */
+	struct perfmap *map;  /* NULL: none that is usable */
+	const char *map_reason;
+	bool map_tried;
+	bool has_raw; /* some frames came without a spool's ids */
+	bool backend_open;
+	void *backend;
+	uint64_t generation;
+};
+
+/* A module that reached, or tried to reach, a native lookup. */
+struct module_state {
+	const struct spulse_module *module;
+	struct spulse_native_module *native; /* NULL while there is no open image */
+	struct spulse_error *refusal;	     /* of the last attempt to open */
+	struct image_identity identity;      /* once opened: no other file will do */
+	bool opened, unsupported, retired;
+	uint8_t attempts;
+	uint64_t checked; /* call in which the image was last found to be the same */
+	uint64_t failed;  /* call in which it could not be opened */
+};
+
+
+struct spulse_invalidation {
+	bool all;
+	VEC(pid_t) processes;
+};
+
+struct spulse_symbolizer {
+	const struct spulse_source *source; /* NULL: module list */
+	uint64_t source_number;		    /* UINT64_MAX: not known yet */
+	const struct spulse_module **modules; /* of a module list */
+	size_t module_count;
+
+	enum spulse_perf_maps perf_maps;
+	pid_t *perf_map_pids; /* sorted */
+	size_t perf_map_pid_count;
+	char *perf_map_dir;
+	char *sysroot;
+	unsigned int threads;
+	bool cache_stacks;
+
+	const struct spulse_native_backend *backend; /* NULL: none */
+	void *backend_data;
+	struct native_store *store;
+	struct image_cache *images;
+	struct u64map build_ids; /* module id -> annotation index + 1 */
+	bool build_ids_read;
+
+	enum spulse_kernel_symbols kernel_source;
+	struct kernel_table *kernel;
+	bool kernel_loaded;
+
+	uint64_t owner;
+	struct frame_store *frames;
+	struct u64map processes; /* pid -> struct process * */
+	struct process *last_process;
+	struct u64map kernel_frames;
+	struct interner raw_frames; /* keys of frames that have no id */
+	struct u64map module_states; /* struct spulse_module * -> struct module_state * */
+	uint32_t open_images;
+	size_t stack_memory; /* entries in all lists */
+	uint64_t call;
+
+	bool live; /* updated by the batches of a tail */
+	uint32_t modules_seen;
+	VEC(uint32_t) retired_modules;	/* by the previous batch */
+	VEC(pid_t) retired_processes;
+	struct spulse_invalidation invalidation;
+
+	struct spulse_resolved resolved;
+	VEC(uint32_t) scratch;
+	VEC(struct pending) pending;
+	VEC(struct spulse_frame) foreign; /* frames of the stack being walked */
+	struct spulse_native_results results;
+	struct u64map *serials; /* for spulse_symbolizer_frame(); NULL until asked */
+};
+
+/* What a raw frame was found to be. */
+enum pending_kind {
+	PENDING_MARKER,
+	PENDING_KERNEL,
+	PENDING_BARE,
+	PENDING_MODULE,
+	PENDING_PERF_MAP,
+	PENDING_JIT,
+};
+
+struct pending {
+	struct process *process;
+	struct u64map *cache;
+	uint64_t key;
+	const struct spulse_frame *frame;
+	uint32_t frame_id; /* UINT32_MAX: raw */
+	const struct spulse_module *module;
+	uint64_t file_relative_ip;
+	enum pending_kind kind;
+	unsigned int flags;
+	struct perfmap_entry entry;
+	const struct spulse_jit_symbol *jit;
+	bool has_lookup;
+	struct spulse_native_lookup lookup;
+};
+
+enum { STACK_MEMORY_MAX = 4 << 20 };
+
+/* The record of a process, added when new; NULL when memory ran out. */
+struct process *symbolizer_process(struct spulse_symbolizer *sym, pid_t pid);
+/* Gives a process's frames back; `perf_map_only` those that a perf map may rename. */
+void process_drop_frames(struct spulse_symbolizer *sym, struct process *process,
+			 bool perf_map_only);
+/* Gives back what was resolved of frames without ids. */
+void process_drop_raw(struct spulse_symbolizer *sym, struct process *process);
+void process_drop_stacks(struct spulse_symbolizer *sym, struct process *process);
+/* Forgets the process: frames, stacks, map and backend. */
+void process_forget(struct spulse_symbolizer *sym, struct process *process);
+bool perf_maps_allowed(const struct spulse_symbolizer *sym, pid_t pid);
+int process_load_map(struct spulse_symbolizer *sym, struct process *process,
+		     struct spulse_error **err);
+int process_open_backend(struct spulse_symbolizer *sym, struct process *process,
+			 struct spulse_error **err);
+
+/* Decides what a raw frame is and, where a backend is to be asked, fills its lookup. */
+int classify_frame(struct spulse_symbolizer *sym, struct pending *pending,
+		   struct spulse_error **err);
+/* What a call starts with: the provisional frames of the one before are given up. */
+void symbolizer_begin(struct spulse_symbolizer *sym);
+/* Brings memory back under its limits. */
+void symbolizer_end(struct spulse_symbolizer *sym);
+/* Takes the marks of unresolved frames out of the caches. */
+void abandon_pending(struct spulse_symbolizer *sym);
+/* Resolves the frames of the source with ids in [from, to), with threads. */
+int prepare_frames(struct spulse_symbolizer *sym, uint32_t from, uint32_t to,
+		   struct spulse_error **err);
+/* Resolves all of sym->pending and caches the results; on failure nothing is cached. */
+int resolve_pending(struct spulse_symbolizer *sym, struct spulse_error **err);
+/* Makes the resolved frames of one raw frame. `results` may be NULL. */
+bool build_frames(struct spulse_symbolizer *sym, const struct pending *pending,
+		  const struct spulse_native_results *results, size_t index,
+		  uint32_t *first_out);
+
+/* Prepares a native lookup; false when the module cannot be asked. */
+bool module_lookup(struct spulse_symbolizer *sym, struct pending *pending,
+		   const struct spulse_module *module);
+struct module_state *module_state_of(struct spulse_symbolizer *sym,
+				     const struct spulse_module *module);
+/* Tells the backend that a mapping is gone and forgets it. */
+void module_retire(struct spulse_symbolizer *sym, const struct spulse_module *module);
+/* Closes images over the limit; between calls. */
+void modules_trim(struct spulse_symbolizer *sym);
+void modules_release(struct spulse_symbolizer *sym);
+
+/* The kernel symbol at an address, loading the table at the first call. */
+bool symbolizer_kernel(struct spulse_symbolizer *sym, uint64_t address, struct kernel_hit *hit);
+
+#endif
