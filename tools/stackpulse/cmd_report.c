@@ -36,9 +36,36 @@ static void print_share(struct out *out, double share)
 	out_style(out, NULL);
 }
 
-static void print_function(struct out *out, const struct calltree_function *function)
+/* Bytes of a name that fit into columns; a terminal's lines are not to wrap. */
+static size_t fitting(const struct calltree_function *function, unsigned int columns)
 {
-	out_name(out, function->name, function->name_len);
+	size_t used = 0;
+
+	while (used < function->name_len) {
+		uint32_t code_point;
+		size_t step = text_utf8_length(function->name + used, function->name_len - used,
+					       &code_point);
+
+		if (!columns--)
+			break;
+		used += step ? step : 1;
+	}
+	return used;
+}
+
+static void print_function(struct out *out, const struct calltree_function *function,
+			   unsigned int indent)
+{
+	unsigned int columns = out_columns(out);
+	size_t taken = indent + strlen(function->module) + (function->inlined ? 14 : 4);
+	size_t len = function->name_len;
+
+	/* Escapes make a name longer: such a line may wrap. */
+	if (columns > taken + 12)
+		len = fitting(function, columns - (unsigned int)taken - 1);
+	out_name(out, function->name, len);
+	if (len < function->name_len)
+		out_puts(out, "\xe2\x80\xa6");
 	if (*function->module) {
 		out_style(out, "2");
 		out_puts(out, "  [");
@@ -100,7 +127,7 @@ static void print_functions(struct out *out, const struct calltree *tree, bool b
 		out_puts(out, "  ");
 		print_share(out, calltree_share(tree, function->total));
 		out_printf(out, "  %12s  ", text_count(samples, shown));
-		print_function(out, function);
+		print_function(out, function, 36);
 	}
 	free(order);
 }
@@ -158,7 +185,7 @@ static void print_stack(struct out *out, const struct calltree *tree, uint32_t n
 			continue;
 		}
 		out_puts(out, "    ");
-		print_function(out, &tree->functions[tree->nodes[node].function]);
+		print_function(out, &tree->functions[tree->nodes[node].function], 4);
 	}
 }
 
