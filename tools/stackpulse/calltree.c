@@ -198,12 +198,16 @@ static uint32_t group_node(struct calltree *tree, struct calltree_task *task)
 					   .module = "",
 					   .flags = CALLTREE_GROUP,
 					   .kind = SPULSE_FRAME_KIND_UNKNOWN};
+	const char *kind = task->tid ? "thread" : "process";
+	int id = task->tid ? task->tid : task->pid;
 
 	if (task->node)
 		return task->node;
-	wanted.name_len =
-		(size_t)snprintf(name, sizeof(name), "%.200s (%s %d)", task->name ? task->name : "",
-				 task->tid ? "tid" : "pid", task->tid ? task->tid : task->pid);
+	if (task->name)
+		wanted.name_len = (size_t)snprintf(name, sizeof(name), "%.200s (%s %d)", task->name,
+						   kind, id);
+	else
+		wanted.name_len = (size_t)snprintf(name, sizeof(name), "%s %d", kind, id);
 	task->node = child_of(tree, 0, intern_function(tree, &wanted, NULL));
 	return task->node;
 }

@@ -59,6 +59,8 @@ static void print_function(struct out *out, const struct calltree_function *func
 	unsigned int columns = out_columns(out);
 	size_t taken = indent + strlen(function->module) + (function->inlined ? 14 : 4);
 	size_t len = function->name_len;
+	/* Such as "[kernel]". */
+	bool bracketed = *function->module == '[';
 
 	/* Escapes make a name longer: such a line may wrap. */
 	if (columns > taken + 12)
@@ -68,9 +70,9 @@ static void print_function(struct out *out, const struct calltree_function *func
 		out_puts(out, "\xe2\x80\xa6");
 	if (*function->module) {
 		out_style(out, "2");
-		out_puts(out, "  [");
+		out_puts(out, bracketed ? "  " : "  [");
 		out_name(out, function->module, strlen(function->module));
-		out_puts(out, "]");
+		out_puts(out, bracketed ? "" : "]");
 		out_style(out, NULL);
 	}
 	if (function->inlined)
