@@ -64,15 +64,16 @@ static void describe(const struct request *request, char *buf, size_t size)
 }
 
 /* The usual rate, or less where the kernel's limit is lower. */
-static uint32_t default_frequency(void)
+static uint32_t default_frequency(bool quiet)
 {
 	uint32_t maximum;
 
 	if (spulse_max_sample_rate(&maximum, NULL) < 0 || maximum >= DEFAULT_FREQUENCY)
 		return DEFAULT_FREQUENCY;
-	tool_message("recording at the kernel's limit of %" PRIu32
-		     " samples per second (/proc/sys/kernel/perf_event_max_sample_rate)",
-		     maximum);
+	if (!quiet)
+		tool_message("recording at the kernel's limit of %" PRIu32
+			     " samples per second (/proc/sys/kernel/perf_event_max_sample_rate)",
+			     maximum);
 	return maximum ? maximum : 1;
 }
 
@@ -91,7 +92,7 @@ static struct spulse_recorder_options recorder_options(const struct request *req
 	struct timespec now;
 
 	if (!options.frequency && !options.frequency_maximum)
-		options.frequency = default_frequency();
+		options.frequency = default_frequency(request->quiet);
 	if (options.format == SPULSE_SPOOL_FORMAT_3) {
 		uint32_t rate = options.frequency;
 

@@ -218,8 +218,6 @@ static void tell_quality(const struct recording *recording,
 	if (cut >= 5 && recording->stack_size < SPULSE_MAX_SAMPLE_USER_STACK)
 		tool_message("many stacks are cut: --stack-size %d keeps more of them",
 			     SPULSE_MAX_SAMPLE_USER_STACK);
-	if (!summary->samples)
-		tool_message("no samples: what was recorded used hardly any CPU time");
 }
 
 void recording_tell(const struct recording *recording,
