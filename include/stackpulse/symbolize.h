@@ -107,6 +107,14 @@ SPULSE_API int spulse_symbolizer_new_for_modules(const struct spulse_module *con
 						 const struct spulse_symbolizer_options *opts,
 						 struct spulse_symbolizer **symbolizer_out,
 						 struct spulse_error **err);
+/**
+ * Makes a symbolizer for the addresses of one ELF file, as its own tables state them: see
+ * spulse_symbolizer_resolve_addresses(). IO, PERMISSION or UNSUPPORTED when it cannot be read.
+ */
+SPULSE_API int spulse_symbolizer_new_for_file(const char *path,
+					      const struct spulse_symbolizer_options *opts,
+					      struct spulse_symbolizer **symbolizer_out,
+					      struct spulse_error **err);
 /** Frees the symbolizer and all it returned; NULL is allowed. */
 SPULSE_API void spulse_symbolizer_free(struct spulse_symbolizer *symbolizer);
 SPULSE_DEFINE_CLEANUP(symbolizer)
@@ -125,6 +133,14 @@ SPULSE_API int spulse_symbolizer_resolve_raw(struct spulse_symbolizer *symbolize
 					     const struct spulse_frame *frames, size_t count,
 					     const struct spulse_resolved **resolved_out,
 					     struct spulse_error **err);
+/**
+ * Resolves addresses of the file of spulse_symbolizer_new_for_file(): a frame of inline depth 0
+ * ends the frames of each address. INVALID_INPUT for a symbolizer that was made otherwise.
+ */
+SPULSE_API int spulse_symbolizer_resolve_addresses(struct spulse_symbolizer *symbolizer,
+						   const uint64_t *addresses, size_t count,
+						   const struct spulse_resolved **resolved_out,
+						   struct spulse_error **err);
 /**
  * Resolves every distinct frame of the source in advance, with the threads of the options.
  * Afterwards spulse_symbolizer_resolve() only looks up.

@@ -128,6 +128,33 @@ static enum image_failure open_image(struct spulse_symbolizer *sym, struct modul
 	return image_open(sym->images, &request, image_out, &state->refusal);
 }
 
+/* Keeps an image, whose reference is taken over, as that of a module. */
+static bool keep_image(struct spulse_symbolizer *sym, struct module_state *state,
+		       struct image *image, const struct module_facts *facts, uint64_t bias)
+{
+	state->identity = *image_identity(image);
+	state->native = native_module_make(facts, image, bias, sym->store);
+	if (!state->native)
+		return false;
+	state->opened = true;
+	state->attempts = 0;
+	sym->open_images++;
+	return true;
+}
+
+bool module_adopt(struct spulse_symbolizer *sym, const struct spulse_module *module,
+		  struct image *image)
+{
+	struct module_state *state = module_state_of(sym, module);
+	struct module_facts facts = facts_of(module);
+
+	if (!state) {
+		image_unref(image);
+		return false;
+	}
+	return keep_image(sym, state, image, &facts, 0);
+}
+
 /* The first opened image decides; a bias that cannot be told leaves the module without names. */
 static bool accept_image(struct spulse_symbolizer *sym, struct module_state *state,
 			 struct image *image)
@@ -147,14 +174,7 @@ static bool accept_image(struct spulse_symbolizer *sym, struct module_state *sta
 		refuse(state, "no segment of the file explains the mapping");
 		return false;
 	}
-	state->identity = *image_identity(image);
-	state->native = native_module_make(&facts, image, bias, sym->store);
-	if (!state->native)
-		return false;
-	state->opened = true;
-	state->attempts = 0;
-	sym->open_images++;
-	return true;
+	return keep_image(sym, state, image, &facts, bias);
 }
 
 /* Makes sure that the validated image is open. *retry: it may be there later. */

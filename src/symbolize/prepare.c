@@ -10,7 +10,7 @@
 
 #include "symbolizer.h"
 
-enum { BLOCK_FRAMES = 1 << 16 };
+enum { BLOCK_FRAMES = 1 << 16, READ_AHEAD_MIN = 256 };
 
 /* The process whose stacks hold a frame, as far as the frame itself says; 0: it does not. */
 static pid_t frame_pid(const struct spulse_symbolizer *sym, const struct spulse_frame *frame,
@@ -73,11 +73,13 @@ static unsigned int thread_count(const struct spulse_symbolizer *sym)
 	return MAX(cpus, 1);
 }
 
-static int read_ahead(struct spulse_symbolizer *sym, struct spulse_error **err)
+int read_ahead(struct spulse_symbolizer *sym, struct spulse_error **err)
 {
 	VEC(const struct spulse_native_lookup *) lookups = { 0 };
 	int r = 0;
 
+	if (sym->pending.len < READ_AHEAD_MIN || !sym->store || !native_is_builtin(sym->backend))
+		return 0;
 	for (size_t i = 0; i < sym->pending.len && !r; i++)
 		if (sym->pending.data[i].has_lookup &&
 		    !vec_push(&lookups, &sym->pending.data[i].lookup))
@@ -90,17 +92,9 @@ static int read_ahead(struct spulse_symbolizer *sym, struct spulse_error **err)
 
 static int resolve_block(struct spulse_symbolizer *sym, struct spulse_error **err)
 {
-	int r = 0;
-
 	if (sym->pending.len)
 		qsort(sym->pending.data, sym->pending.len, sizeof(*sym->pending.data),
 		      compare_pending);
-	if (sym->store && native_is_builtin(sym->backend))
-		r = read_ahead(sym, err);
-	if (r < 0) {
-		abandon_pending(sym);
-		return r;
-	}
 	return resolve_pending(sym, err);
 }
 

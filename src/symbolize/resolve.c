@@ -97,7 +97,7 @@ static int resolve_process(struct spulse_symbolizer *sym, size_t from, size_t to
 int resolve_pending(struct spulse_symbolizer *sym, struct spulse_error **err)
 {
 	size_t n = sym->pending.len;
-	int r = 0;
+	int r = read_ahead(sym, err);
 
 	for (size_t from = 0, to; from < n && !r; from = to) {
 		for (to = from + 1; to < n; to++)

@@ -86,8 +86,8 @@ static int apply_options(struct spulse_symbolizer *sym, const struct spulse_symb
 
 /* ---- life ---- */
 
-static int symbolizer_make(const struct spulse_symbolizer_options *opts,
-			   struct spulse_symbolizer **out, struct spulse_error **err)
+int symbolizer_make(const struct spulse_symbolizer_options *opts, struct spulse_symbolizer **out,
+		    struct spulse_error **err)
 {
 	static uint64_t next_owner = 1;
 	struct spulse_symbolizer_options o = { .size = sizeof(o) };
@@ -208,6 +208,7 @@ void spulse_symbolizer_free(struct spulse_symbolizer *sym)
 	if (!sym)
 		return;
 	modules_release(sym);
+	spulse_module_free(sym->file_module);
 	free_processes(sym);
 	while (sym->frames && (slot = u64map_next(&sym->kernel_frames, &i)))
 		frame_run_put(sym->frames, slot->value);

@@ -65,6 +65,7 @@ struct spulse_symbolizer {
 	uint64_t source_number;		    /* UINT64_MAX: not known yet */
 	const struct spulse_module **modules; /* of a module list */
 	size_t module_count;
+	struct spulse_module *file_module; /* of a symbolizer for one file */
 
 	enum spulse_perf_maps perf_maps;
 	pid_t *perf_map_pids; /* sorted */
@@ -183,6 +184,15 @@ void module_retire(struct spulse_symbolizer *sym, const struct spulse_module *mo
 /* Closes images over the limit; between calls. */
 void modules_trim(struct spulse_symbolizer *sym);
 void modules_release(struct spulse_symbolizer *sym);
+
+/* Options checked and applied, nothing to resolve yet. */
+int symbolizer_make(const struct spulse_symbolizer_options *opts, struct spulse_symbolizer **out,
+		    struct spulse_error **err);
+/* Takes an image over as that of a module, at the file's own addresses. */
+bool module_adopt(struct spulse_symbolizer *sym, const struct spulse_module *module,
+		  struct image *image);
+/* Reads what the pending lookups need with several threads, where that is worth it. */
+int read_ahead(struct spulse_symbolizer *sym, struct spulse_error **err);
 
 /* The kernel symbol at an address, loading the table at the first call. */
 bool symbolizer_kernel(struct spulse_symbolizer *sym, uint64_t address, struct kernel_hit *hit);

@@ -134,7 +134,8 @@ static bool add_stub(const char *target, struct arena *names, struct raw_symbols
 		return false;
 	memcpy(name, target, len);
 	memcpy(name + len, "@plt", sizeof("@plt"));
-	return vec_push(raw, (struct raw_symbol){ start, size, name, PLT_RANK });
+	return vec_push(raw, (struct raw_symbol){
+			.start = start, .size = size, .name = name, .rank = PLT_RANK });
 }
 
 static void name_stubs(struct plt *plt, const struct image_section *section,

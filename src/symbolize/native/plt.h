@@ -13,6 +13,7 @@
 struct raw_symbol {
 	uint64_t start, size;
 	const char *name;
+	const char *file; /* or NULL */
 	uint8_t rank; /* lower is better */
 };
 

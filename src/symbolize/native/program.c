@@ -171,7 +171,7 @@ int program_resolve(struct program *program, uint64_t address, bool hidden, size
 	if (!n) {
 		if (!entry)
 			return 0;
-		levels[n++] = (struct dwarf_level){ 0 };
+		levels[n++] = (struct dwarf_level){ .file = entry->file };
 	}
 	/* A line without any name is of no use to a profile. */
 	if (n == 1 && !entry && !levels[0].name)

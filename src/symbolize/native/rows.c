@@ -12,6 +12,7 @@
 
 struct row_builder {
 	struct dwarf_info *info;
+	const char *folder;
 	VEC(struct dwarf_row) rows;
 	VEC(uint32_t) file_ids; /* by number in the line table, plus one; 0: not asked yet */
 };
@@ -35,7 +36,8 @@ static uint32_t row_file(struct row_builder *b, Dwarf_Line *line)
 	}
 	if (!b->file_ids.data[number]) {
 		path = dwarf_filesrc(files, number, NULL, NULL);
-		b->file_ids.data[number] = (path ? dwarf_intern_file(b->info, path) : UINT32_MAX) + 1;
+		b->file_ids.data[number] =
+			(path ? dwarf_intern_file(b->info, b->folder, path) : UINT32_MAX) + 1;
 	}
 	return b->file_ids.data[number] - 1;
 }
@@ -73,9 +75,10 @@ static bool add_row(struct row_builder *b, const struct dwarf_row *row)
 	return vec_push(&b->rows, *row);
 }
 
-bool dwarf_fill_rows(struct dwarf_info *info, struct dwarf_unit *unit, Dwarf_Die *unit_die)
+bool dwarf_fill_rows(struct dwarf_info *info, struct dwarf_unit *unit, Dwarf_Die *unit_die,
+		     const char *folder)
 {
-	struct row_builder b = { .info = info };
+	struct row_builder b = { .info = info, .folder = folder };
 	Dwarf_Lines *lines;
 	size_t count;
 	bool filled = true;

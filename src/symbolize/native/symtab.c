@@ -94,6 +94,7 @@ static bool is_wanted(const struct image_symbol *symbol)
 
 struct collector {
 	struct builder *builder;
+	const char *file; /* the local symbols that follow are of this source file */
 	bool dynamic;
 };
 
@@ -101,12 +102,15 @@ static bool collect_symbol(void *data, const struct image_symbol *symbol)
 {
 	struct collector *c = data;
 
+	if (symbol->type == STT_FILE)
+		c->file = symbol->name && symbol->name[0] ? symbol->name : NULL;
 	if (!is_wanted(symbol) || !find_code(c->builder, symbol->value))
 		return true;
 	if (!vec_push(&c->builder->raw, (struct raw_symbol){
 			.start = symbol->value,
 			.size = symbol->size,
 			.name = symbol->name,
+			.file = symbol->bind == STB_LOCAL ? c->file : NULL,
 			.rank = rank_of(symbol, c->dynamic),
 		}))
 		c->builder->failed = true;
@@ -115,7 +119,7 @@ static bool collect_symbol(void *data, const struct image_symbol *symbol)
 
 static void collect_table(struct builder *b, struct image *image, bool dynamic)
 {
-	struct collector c = { b, dynamic };
+	struct collector c = { .builder = b, .dynamic = dynamic };
 	struct spulse_error *error = NULL;
 
 	if (image_symbols(image, dynamic, collect_symbol, &c, &error) < 0) {
@@ -196,7 +200,7 @@ static bool build_entries(struct builder *b)
 		end = end_of(b, i);
 		if (raw->size)
 			sized_end = MAX(sized_end, end);
-		symtab->entries[n] = (struct symtab_entry){ raw->start, name, raw->size };
+		symtab->entries[n] = (struct symtab_entry){ raw->start, name, raw->file, raw->size };
 		ranges[n] = (struct span_range){ raw->start, end, raw->size ? 1 : 0, n };
 		n++;
 	}

@@ -16,6 +16,7 @@
 struct symtab_entry {
 	uint64_t start;
 	const char *name; /* linker name, a version cut off; lives as long as the table */
+	const char *file; /* source file of a local symbol, without its folder; or NULL */
 	bool sized;
 };
 

@@ -22,6 +22,7 @@ struct origin {
 
 struct walk {
 	struct dwarf_info *info;
+	const char *folder;
 	Dwarf_Files *files;
 	size_t file_count;
 	VEC(struct dwarf_node) nodes;
@@ -53,7 +54,7 @@ static uint32_t file_id(struct walk *walk, uint64_t number)
 	if (walk->file_ids[number] == UINT32_MAX) {
 		path = dwarf_filesrc(walk->files, number, NULL, NULL);
 		if (path)
-			walk->file_ids[number] = dwarf_intern_file(walk->info, path);
+			walk->file_ids[number] = dwarf_intern_file(walk->info, walk->folder, path);
 	}
 	return walk->file_ids[number];
 }
@@ -260,9 +261,11 @@ static void *shrink(void *array, size_t size)
 	return smaller ? smaller : array;
 }
 
-static bool fill_functions(struct dwarf_info *info, struct dwarf_unit *unit, Dwarf_Die *unit_die)
+static bool fill_functions(struct dwarf_info *info, struct dwarf_unit *unit, Dwarf_Die *unit_die,
+			   const char *folder)
 {
-	struct walk walk = { .info = info, .ranges_max = 65536 + info->elf.size / 2 };
+	struct walk walk = { .info = info, .folder = folder,
+			     .ranges_max = 65536 + info->elf.size / 2 };
 	bool filled;
 
 	walk_open(&walk, unit_die);
@@ -283,12 +286,16 @@ static bool fill_functions(struct dwarf_info *info, struct dwarf_unit *unit, Dwa
 
 void dwarf_fill_unit(struct dwarf_info *info, struct dwarf_reader *reader, struct dwarf_unit *unit)
 {
+	Dwarf_Attribute attribute;
+	const char *folder;
 	Dwarf_Die die;
 
 	unit->state = UNIT_FAILED;
 	if (!dwarf_offdie(reader->dwarf, unit->die, &die))
 		return;
-	if (!fill_functions(info, unit, &die) || !dwarf_fill_rows(info, unit, &die))
+	folder = dwarf_formstring(dwarf_attr(&die, DW_AT_comp_dir, &attribute));
+	if (!fill_functions(info, unit, &die, folder) ||
+	    !dwarf_fill_rows(info, unit, &die, folder))
 		return;
 	unit->state = UNIT_READY;
 	__atomic_add_fetch(&info->table_bytes,
