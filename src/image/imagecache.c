@@ -72,7 +72,8 @@ static struct image *touch(struct image_cache *cache, const struct image_identit
 
 		if (!same_identity(&image->identity, identity))
 			continue;
-		cache->images.data[cache->images.len++] = take_at(cache, i);
+		take_at(cache, i);
+		cache->images.data[cache->images.len++] = image;
 		return image;
 	}
 	return NULL;
