@@ -8,27 +8,7 @@ into a cache folder outside of the tree.
 import os
 
 from flow import *
-
-CACHE = os.environ.get("STACKPULSE_CACHE") or os.path.join(
-    os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "stackpulse-tests")
-PEER = os.path.join(SOURCE, "tests/interop/peer")
-
-
-def build_peers():
-    cargo = find_program("cargo", os.path.expanduser("~/.cargo/bin/cargo"))
-    if not cargo:
-        skip("no cargo")
-    version = run(cargo, "--version").stdout.split()
-    if len(version) < 2 or tuple(map(int, version[1].split(".")[:2])) < (1, 88):
-        skip(f"no cargo of version 1.88 or later (found {' '.join(version[:2])})")
-    target_dir = os.path.join(CACHE, "peer")
-    os.makedirs(target_dir, exist_ok=True)
-    r = run(cargo, "build", "--release", "--locked", "--manifest-path", os.path.join(PEER, "Cargo.toml"),
-            "--target-dir", target_dir, timeout=900)
-    if r.returncode:
-        raise SystemExit(f"cargo build: {r.stderr[-3000:]}")
-    return [os.path.join(target_dir, "release", name) for name in ("peer-read", "peer-record")]
-
+from peers import build_peers
 
 READ = RECORD = None
 
@@ -161,5 +141,5 @@ def their_recordings():
 
 
 if perf_works():
-    READ, RECORD = build_peers()
+    READ, RECORD = build_peers("peer")
 main(vectors_read_alike, our_recordings, attached_recordings, cut_recordings, their_recordings)

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: StackPulse contributors
 // SPDX-License-Identifier: MIT
-//! Reads a spool: `dump`, `replay` (one pass), `frames` (one pass over every frame) or `resolve`.
-//! usage: peer-read dump|replay|frames|resolve 3|4 FILE
+//! Reads a spool: `dump`, `replay` (one pass), `frames` (one pass over every frame), `resolve` or
+//! `names`. usage: peer-read dump|replay|frames|resolve|names 3|4 FILE
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
@@ -147,6 +147,38 @@ fn resolve(version: &str, path: &str) -> Outcome {
     Ok(())
 }
 
+/// Every frame's name, a line each, and an empty line after each sample.
+#[cfg(feature = "names")]
+fn names(version: &str, path: &str) -> Outcome {
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    if version == "3" {
+        let reader = format3::Replay::open(path)?;
+        let mut symbolizer = reader.symbolizer().build()?;
+        for stack in reader.stacks() {
+            for frame in symbolizer.resolve(stack)? {
+                writeln!(out, "{}", frame.display_name())?;
+            }
+            writeln!(out)?;
+        }
+    } else {
+        let reader = format4::Replay::open(path)?;
+        let mut symbolizer = reader.symbolizer().build()?;
+        for sample in reader.samples() {
+            for frame in symbolizer.resolve(sample.stack())?.frames() {
+                writeln!(out, "{frame}")?;
+            }
+            writeln!(out)?;
+        }
+    }
+    out.flush()?;
+    Ok(())
+}
+
+#[cfg(not(feature = "names"))]
+fn names(_: &str, _: &str) -> Outcome {
+    Err("built without names".into())
+}
+
 #[cfg(not(feature = "names"))]
 fn resolve(_: &str, _: &str) -> Outcome {
     Err("built without names".into())
@@ -163,6 +195,7 @@ fn main() -> Outcome {
         [_, "frames", "3", file] => replay3(file, true),
         [_, "frames", "4", file] => replay4(file, true),
         [_, "resolve", version, file] => resolve(version, file),
-        _ => Err("usage: peer-read dump|replay|frames|resolve 3|4 FILE".into()),
+        [_, "names", version, file] => names(version, file),
+        _ => Err("usage: peer-read dump|replay|frames|resolve|names 3|4 FILE".into()),
     }
 }
