@@ -131,6 +131,18 @@ static int start(const struct request *request, struct spoolfile *file,
 	return r;
 }
 
+/* What to do about an error that a newcomer is likely to meet. */
+static void advise(const struct spulse_error *err)
+{
+	uint64_t requested, maximum;
+
+	if (spulse_error_frequency_limit(err, &requested, &maximum))
+		tool_message("-F max records at the limit of %" PRIu64 " samples per second",
+			     maximum);
+	else if (spulse_error_kind(err) == SPULSE_ERROR_PERMISSION)
+		tool_message("\"stackpulse doctor\" shows what this machine permits");
+}
+
 static int launch_failure(struct spulse_error *err)
 {
 	int status = TOOL_RECORD_FAILED;
@@ -194,7 +206,9 @@ static int record(const struct request *request, struct spoolfile *file)
 		return launch_failure(err);
 	recording_catch_signals();
 	if (start(request, file, launch, &recorder, &err) < 0) {
-		tool_fail(err);
+		tool_report_error(err);
+		advise(err);
+		spulse_error_free(err);
 		return TOOL_RECORD_FAILED;
 	}
 	if (launch && spulse_launch_run(launch, recorder, &err) < 0)
