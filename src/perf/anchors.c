@@ -125,6 +125,11 @@ static int live_front(struct perf_source *source, size_t stream, const struct pe
 	return perf_stream_front(stream_of(source, stream), event, err);
 }
 
+static bool live_settled(struct perf_source *source, size_t stream)
+{
+	return perf_stream_settled(stream_of(source, stream));
+}
+
 static void live_advance(struct perf_source *source, size_t stream)
 {
 	perf_stream_advance(stream_of(source, stream));
@@ -151,6 +156,7 @@ const struct perf_source_ops perf_live_ops = {
 	.streams = live_streams,
 	.snapshot = live_snapshot,
 	.front = live_front,
+	.settled = live_settled,
 	.advance = live_advance,
 	.detach = live_detach,
 	.free = live_free,

@@ -122,6 +122,7 @@ struct perf_ring {
 	uint64_t position;  /* what was consumed */
 	uint64_t published; /* what the kernel knows of that */
 	uint64_t head;	    /* of the snapshot */
+	uint64_t old_head;  /* of the snapshot before it */
 	uint8_t *bounce;    /* a record that wraps, allocated when needed */
 };
 
@@ -160,6 +161,8 @@ struct perf_stream {
 int perf_stream_snapshot(struct perf_stream *stream, struct spulse_error **err);
 int perf_stream_front(struct perf_stream *stream, const struct perf_event **event,
 		      struct spulse_error **err);
+/* Whether the front is older than the latest snapshot. */
+bool perf_stream_settled(const struct perf_stream *stream);
 void perf_stream_advance(struct perf_stream *stream);
 int perf_stream_detach(struct perf_stream *stream, struct spulse_error **err);
 void perf_stream_release(struct perf_stream *stream);

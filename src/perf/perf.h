@@ -104,6 +104,11 @@ struct perf_source_ops {
 	 */
 	int (*front)(struct perf_source *source, size_t stream, const struct perf_event **event,
 		     struct spulse_error **err);
+	/*
+	 * Whether the front was there at the snapshot before the latest already, so that every
+	 * other stream was looked at again after it. NULL: always.
+	 */
+	bool (*settled)(struct perf_source *source, size_t stream);
 	/* Gives the front's space back. */
 	void (*advance)(struct perf_source *source, size_t stream);
 	/*

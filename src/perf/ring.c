@@ -17,7 +17,7 @@ bool perf_ring_init(struct perf_ring *ring, void *area, size_t map_bytes, size_t
 	ring->data = (uint8_t *)area + offset;
 	ring->size = size;
 	ring->position = ring->published = __atomic_load_n(&page->data_tail, __ATOMIC_RELAXED);
-	ring->head = ring->position;
+	ring->head = ring->old_head = ring->position;
 	return true;
 }
 
@@ -47,6 +47,7 @@ int perf_ring_snapshot(struct perf_ring *ring, struct spulse_error **err)
 		return malformed(ring, "the head went back", err);
 	if (head - ring->position > ring->size)
 		return malformed(ring, "more data than the ring holds", err);
+	ring->old_head = ring->head;
 	ring->head = head;
 	return 0;
 }

@@ -57,6 +57,11 @@ int perf_stream_front(struct perf_stream *stream, const struct perf_event **even
 	return 1;
 }
 
+bool perf_stream_settled(const struct perf_stream *stream)
+{
+	return stream->front_copied || stream->ring.position < stream->ring.old_head;
+}
+
 void perf_stream_advance(struct perf_stream *stream)
 {
 	if (!stream->front_size)
