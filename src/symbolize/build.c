@@ -193,6 +193,8 @@ static bool fill_native(struct spulse_resolved_frame *frame, const struct pendin
 	}
 	if (!frame_set_name(frame, symbol->name, strlen(symbol->name)))
 		return false;
+	if (symbol->suffix)
+		frame_note_suffix(frame);
 	if (symbol->file && !set_file(frame, symbol->file, strlen(symbol->file)))
 		return false;
 	return symbol->module ? frame_set_module(frame, symbol->module, strlen(symbol->module)) :

@@ -67,6 +67,8 @@ struct spulse_resolved {
 
 /* Sets a frame's name and what follows from it; false when memory ran out. */
 bool frame_set_name(struct spulse_resolved_frame *frame, const char *name, size_t len);
+/* After name and suffix are set: the suffix may tell an evaluation loop. */
+void frame_note_suffix(struct spulse_resolved_frame *frame);
 bool frame_set_module(struct spulse_resolved_frame *frame, const char *module, size_t len);
 
 #endif
