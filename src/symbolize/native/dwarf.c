@@ -193,21 +193,13 @@ void dwarf_info_free(struct dwarf_info *info)
 	free(info);
 }
 
-uint32_t dwarf_intern_file(struct dwarf_info *info, const char *folder, const char *path)
+uint32_t dwarf_intern_file(struct dwarf_info *info, const char *path)
 {
-	struct strbuf joined = { 0 };
-	uint32_t id = UINT32_MAX;
+	uint32_t id;
 
-	if (path[0] != '/' && folder && folder[0] == '/') {
-		strbuf_printf(&joined, "%s/%s", folder, path);
-		path = joined.data;
-	}
-	if (!joined.failed) {
-		pthread_mutex_lock(&info->files_lock);
-		id = intern(&info->files, path, strlen(path));
-		pthread_mutex_unlock(&info->files_lock);
-	}
-	strbuf_release(&joined);
+	pthread_mutex_lock(&info->files_lock);
+	id = intern(&info->files, path, strlen(path));
+	pthread_mutex_unlock(&info->files_lock);
 	return id;
 }
 

@@ -95,13 +95,10 @@ void dwarf_fill_unit(struct dwarf_info *info, struct dwarf_reader *reader,
 size_t dwarf_lookup(const struct dwarf_info *info, const struct dwarf_unit *unit,
 		    uint64_t address, struct dwarf_level levels[DWARF_LEVELS_MAX]);
 
-/*
- * Number of a source file's path; UINT32_MAX: none. The reader leaves some directories relative
- * to the unit's own: `folder`, NULL without one.
- */
-uint32_t dwarf_intern_file(struct dwarf_info *info, const char *folder, const char *path);
-/* Fills a unit's rows from its line program. */
-bool dwarf_fill_rows(struct dwarf_info *info, struct dwarf_unit *unit, Dwarf_Die *unit_die,
-		     const char *folder);
+/* Number of a source file's path; UINT32_MAX when memory ran out. */
+uint32_t dwarf_intern_file(struct dwarf_info *info, const char *path);
+/* Takes a unit's rows over from its line table. */
+struct line_table;
+bool dwarf_fill_rows(struct dwarf_unit *unit, struct line_table *table);
 
 #endif

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dwarf.h"
+#include "lines.h"
 
 enum { DEPTH_MAX = 512, ORIGINS_MAX = 16 };
 
@@ -22,14 +22,11 @@ struct origin {
 
 struct walk {
 	struct dwarf_info *info;
-	const char *folder;
-	Dwarf_Files *files;
-	size_t file_count;
+	struct line_table *lines;
 	VEC(struct dwarf_node) nodes;
 	VEC(struct span_range) ranges;
 	VEC(struct origin) origins;
 	struct u64map origin_by_place;
-	uint32_t *file_ids; /* by number in the unit; UINT32_MAX: not asked yet */
 	uint64_t ranges_max;
 	bool enter_types;
 	bool failed;
@@ -43,20 +40,6 @@ static uint64_t attribute_number(Dwarf_Die *die, unsigned int name)
 	if (!dwarf_attr(die, name, &attribute) || dwarf_formudata(&attribute, &value))
 		return 0;
 	return value;
-}
-
-static uint32_t file_id(struct walk *walk, uint64_t number)
-{
-	const char *path;
-
-	if (!walk->file_ids || number >= walk->file_count)
-		return UINT32_MAX;
-	if (walk->file_ids[number] == UINT32_MAX) {
-		path = dwarf_filesrc(walk->files, number, NULL, NULL);
-		if (path)
-			walk->file_ids[number] = dwarf_intern_file(walk->info, walk->folder, path);
-	}
-	return walk->file_ids[number];
 }
 
 /* The entry that this one continues or is an instance of. */
@@ -153,7 +136,8 @@ static uint32_t add_node(struct walk *walk, Dwarf_Die *die, uint32_t parent, uin
 		.call_file = UINT32_MAX,
 	};
 	if (parent != SPAN_NONE) {
-		node.call_file = file_id(walk, attribute_number(die, DW_AT_call_file));
+		node.call_file = line_table_file(walk->lines,
+						 attribute_number(die, DW_AT_call_file));
 		node.call_line = attribute_number(die, DW_AT_call_line);
 		node.call_column = attribute_number(die, DW_AT_call_column);
 		node.entry = walk->nodes.data[parent].entry;
@@ -234,23 +218,12 @@ static bool defines_inside_types(Dwarf_Die *unit_die)
 	}
 }
 
-static void walk_open(struct walk *walk, Dwarf_Die *unit_die)
-{
-	walk->enter_types = defines_inside_types(unit_die);
-	if (dwarf_getsrcfiles(unit_die, &walk->files, &walk->file_count) != 0)
-		walk->file_count = 0;
-	walk->file_ids = malloc((walk->file_count + 1) * sizeof(*walk->file_ids));
-	if (walk->file_ids)
-		memset(walk->file_ids, 0xff, (walk->file_count + 1) * sizeof(*walk->file_ids));
-}
-
 static void walk_release(struct walk *walk)
 {
 	vec_free(&walk->nodes);
 	vec_free(&walk->ranges);
 	vec_free(&walk->origins);
 	u64map_release(&walk->origin_by_place);
-	free(walk->file_ids);
 }
 
 /* Gives memory that growth left over back. */
@@ -262,13 +235,13 @@ static void *shrink(void *array, size_t size)
 }
 
 static bool fill_functions(struct dwarf_info *info, struct dwarf_unit *unit, Dwarf_Die *unit_die,
-			   const char *folder)
+			   struct line_table *lines)
 {
-	struct walk walk = { .info = info, .folder = folder,
-			     .ranges_max = 65536 + info->elf.size / 2 };
+	struct walk walk = { .info = info, .lines = lines,
+			     .ranges_max = 65536 + info->elf.size / 2,
+			     .enter_types = defines_inside_types(unit_die) };
 	bool filled;
 
-	walk_open(&walk, unit_die);
 	walk_children(&walk, unit_die, SPAN_NONE, 0);
 	filled = !walk.failed && spans_build(&unit->functions, walk.ranges.data, walk.ranges.len);
 	if (filled) {
@@ -284,18 +257,32 @@ static bool fill_functions(struct dwarf_info *info, struct dwarf_unit *unit, Dwa
 	return filled;
 }
 
-void dwarf_fill_unit(struct dwarf_info *info, struct dwarf_reader *reader, struct dwarf_unit *unit)
+static void read_lines(struct dwarf_info *info, Dwarf_Die *unit_die, struct line_table *lines)
 {
 	Dwarf_Attribute attribute;
-	const char *folder;
+	const char *folder = dwarf_formstring(dwarf_attr(unit_die, DW_AT_comp_dir, &attribute));
+	Dwarf_Word offset = UINT64_MAX;
+
+	if (dwarf_attr(unit_die, DW_AT_stmt_list, &attribute) &&
+	    dwarf_formudata(&attribute, &offset))
+		offset = UINT64_MAX;
+	line_table_read(lines, info, offset, folder);
+}
+
+void dwarf_fill_unit(struct dwarf_info *info, struct dwarf_reader *reader, struct dwarf_unit *unit)
+{
+	struct line_table lines;
 	Dwarf_Die die;
+	bool filled;
 
 	unit->state = UNIT_FAILED;
 	if (!dwarf_offdie(reader->dwarf, unit->die, &die))
 		return;
-	folder = dwarf_formstring(dwarf_attr(&die, DW_AT_comp_dir, &attribute));
-	if (!fill_functions(info, unit, &die, folder) ||
-	    !dwarf_fill_rows(info, unit, &die, folder))
+	read_lines(info, &die, &lines);
+	filled = !lines.failed && fill_functions(info, unit, &die, &lines) &&
+		 dwarf_fill_rows(unit, &lines);
+	line_table_release(&lines);
+	if (!filled)
 		return;
 	unit->state = UNIT_READY;
 	__atomic_add_fetch(&info->table_bytes,

@@ -1,0 +1,431 @@
+/* SPDX-FileCopyrightText: StackPulse contributors */
+/* SPDX-License-Identifier: MIT */
+/* Decoder of line programs, versions 2 to 5. Every byte is checked against the program's end. */
+#include "lines.h"
+
+#include <dwarf.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct cursor {
+	const uint8_t *at, *end;
+	bool broken; /* something reached past the end */
+};
+
+static uint64_t take_fixed(struct cursor *c, size_t size)
+{
+	uint64_t value = 0;
+
+	if ((size_t)(c->end - c->at) < size) {
+		c->broken = true;
+		c->at = c->end;
+		return 0;
+	}
+	memcpy(&value, c->at, size);
+	c->at += size;
+	return value;
+}
+
+static uint64_t take_uleb(struct cursor *c)
+{
+	uint64_t value = 0;
+
+	for (unsigned int shift = 0; c->at < c->end; shift += 7) {
+		uint8_t byte = *c->at++;
+
+		if (shift < 64)
+			value |= (uint64_t)(byte & 0x7f) << shift;
+		if (!(byte & 0x80))
+			return value;
+	}
+	c->broken = true;
+	return 0;
+}
+
+static int64_t take_sleb(struct cursor *c)
+{
+	uint64_t value = 0;
+	unsigned int shift = 0;
+	uint8_t byte = 0x80;
+
+	while (c->at < c->end && (byte & 0x80)) {
+		byte = *c->at++;
+		if (shift < 64)
+			value |= (uint64_t)(byte & 0x7f) << shift;
+		shift += 7;
+	}
+	if (byte & 0x80)
+		c->broken = true;
+	if (shift < 64 && (byte & 0x40))
+		value |= ~0ull << shift;
+	return (int64_t)value;
+}
+
+static const char *take_string(struct cursor *c)
+{
+	const uint8_t *nul = memchr(c->at, 0, c->end - c->at);
+	const char *string = (const char *)c->at;
+
+	if (!nul) {
+		c->broken = true;
+		c->at = c->end;
+		return "";
+	}
+	c->at = nul + 1;
+	return string;
+}
+
+static void skip(struct cursor *c, uint64_t size)
+{
+	if ((uint64_t)(c->end - c->at) < size) {
+		c->broken = true;
+		size = c->end - c->at;
+	}
+	c->at += size;
+}
+
+static uint32_t clip32(uint64_t value)
+{
+	return MIN(value, UINT32_MAX);
+}
+
+/* ---- the header ---- */
+
+struct program {
+	struct cursor c; /* the opcodes, once the header was read */
+	unsigned int version, offset_size;
+	unsigned int min_length, max_ops, opcode_base, line_range;
+	int line_base;
+	const uint8_t *lengths; /* arguments of standard opcodes, from 1 on */
+};
+
+static const char *section_string(const struct dwarf_info *info, const char *name, uint64_t offset)
+{
+	size_t len;
+	const uint8_t *bytes = memelf_find(&info->elf, name, &len);
+
+	if (!bytes || offset >= len || !memchr(bytes + offset, 0, len - offset))
+		return "";
+	return (const char *)bytes + offset;
+}
+
+/* What one field of a version 5 entry says. */
+struct field {
+	uint64_t type, form;
+};
+
+static uint64_t take_field(const struct line_table *table, const struct program *p,
+			   struct cursor *c, uint64_t form, const char **string)
+{
+	switch (form) {
+	case DW_FORM_string:
+		*string = take_string(c);
+		return 0;
+	case DW_FORM_line_strp:
+		*string = section_string(table->info, ".debug_line_str",
+					 take_fixed(c, p->offset_size));
+		return 0;
+	case DW_FORM_strp:
+		*string = section_string(table->info, ".debug_str", take_fixed(c, p->offset_size));
+		return 0;
+	case DW_FORM_udata:
+		return take_uleb(c);
+	case DW_FORM_data1:
+		return take_fixed(c, 1);
+	case DW_FORM_data2:
+		return take_fixed(c, 2);
+	case DW_FORM_data4:
+		return take_fixed(c, 4);
+	case DW_FORM_data8:
+		return take_fixed(c, 8);
+	case DW_FORM_data16:
+		skip(c, 16);
+		return 0;
+	case DW_FORM_block:
+		skip(c, take_uleb(c));
+		return 0;
+	default:
+		c->broken = true;
+		return 0;
+	}
+}
+
+/* A version 5 list of folders or files. */
+static void read_entries(struct line_table *table, const struct program *p, struct cursor *c,
+			 bool files)
+{
+	struct field fields[16];
+	size_t field_count = take_fixed(c, 1);
+	uint64_t count;
+
+	if (field_count > ARRAY_LEN(fields)) {
+		c->broken = true;
+		return;
+	}
+	for (size_t i = 0; i < field_count; i++) {
+		fields[i].type = take_uleb(c);
+		fields[i].form = take_uleb(c);
+	}
+	count = take_uleb(c);
+	if (!field_count)
+		return;
+	for (uint64_t i = 0; i < count && !c->broken && !table->failed; i++) {
+		struct line_file file = { .name = "", .id = UINT32_MAX };
+
+		for (size_t f = 0; f < field_count; f++) {
+			const char *string = NULL;
+			uint64_t number = take_field(table, p, c, fields[f].form, &string);
+
+			if (fields[f].type == DW_LNCT_path && string)
+				file.name = string;
+			else if (fields[f].type == DW_LNCT_directory_index)
+				file.folder = clip32(number);
+		}
+		if (files ? !vec_push(&table->files, file) : !vec_push(&table->folders, file.name))
+			table->failed = true;
+	}
+}
+
+/* Version 2 to 4: lists that end with an empty name; folder 0 and file 0 are the unit's own. */
+static void read_old_entries(struct line_table *table, struct cursor *c)
+{
+	const char *name;
+
+	table->failed |= !vec_push(&table->folders, "") ||
+			 !vec_push(&table->files, (struct line_file){ "", 0, UINT32_MAX });
+	while (!c->broken && !table->failed && *(name = take_string(c)))
+		table->failed |= !vec_push(&table->folders, name);
+	while (!c->broken && !table->failed && *(name = take_string(c))) {
+		struct line_file file = { .name = name, .id = UINT32_MAX };
+
+		file.folder = clip32(take_uleb(c));
+		take_uleb(c);
+		take_uleb(c);
+		table->failed |= !vec_push(&table->files, file);
+	}
+}
+
+static bool read_header(struct line_table *table, struct program *p)
+{
+	struct cursor *c = &p->c;
+	uint64_t length = take_fixed(c, 4), header_length;
+	struct cursor header;
+
+	p->offset_size = length == 0xffffffff ? 8 : 4;
+	if (p->offset_size == 8)
+		length = take_fixed(c, 8);
+	if (length > (uint64_t)(c->end - c->at))
+		length = c->end - c->at;
+	c->end = c->at + length;
+	p->version = take_fixed(c, 2);
+	if (p->version < 2 || p->version > 5)
+		return false;
+	if (p->version >= 5 && (take_fixed(c, 1) != 8 || take_fixed(c, 1) != 0))
+		return false;
+	header_length = take_fixed(c, p->offset_size);
+	header = *c;
+	skip(c, header_length);
+	if (c->broken)
+		return false;
+	header.end = c->at;
+	p->min_length = take_fixed(&header, 1);
+	p->max_ops = p->version >= 4 ? take_fixed(&header, 1) : 1;
+	take_fixed(&header, 1); /* default_is_stmt: every row counts */
+	p->line_base = (int8_t)take_fixed(&header, 1);
+	p->line_range = take_fixed(&header, 1);
+	p->opcode_base = take_fixed(&header, 1);
+	p->lengths = header.at;
+	skip(&header, p->opcode_base ? p->opcode_base - 1 : 0);
+	if (header.broken || !p->line_range || !p->opcode_base || !p->max_ops)
+		return false;
+	if (p->version >= 5) {
+		read_entries(table, p, &header, false);
+		read_entries(table, p, &header, true);
+	} else {
+		read_old_entries(table, &header);
+	}
+	return true;
+}
+
+/* ---- the program ---- */
+
+struct state {
+	uint64_t address, file, line, column;
+	uint32_t op_index;
+	bool skipped; /* the sequence does not lie in code: see find_code_range() */
+	bool open;    /* the sequence has rows */
+};
+
+static const struct state fresh_state = { .file = 1, .line = 1 };
+
+static void add_row(struct line_table *table, struct state *s, bool end)
+{
+	const struct dwarf_info *info = table->info;
+	struct dwarf_row row = { .file = clip32(s->file), .line = clip32(s->line),
+				 .column = MIN(s->column, UINT16_MAX), .end = end };
+
+	if (!s->open) {
+		s->skipped = s->address < info->base || s->address >= info->code_end;
+		if (!s->skipped && !end && !vec_push(&table->sequences, table->rows.len))
+			table->failed = true;
+	}
+	if (s->skipped || (end && !s->open) || s->address < info->base) {
+		s->open = true;
+		return;
+	}
+	s->open = true;
+	row.address = MIN(s->address - info->base, UINT32_MAX);
+	if (end)
+		row.file = row.line = row.column = 0;
+	if (!vec_push(&table->rows, row))
+		table->failed = true;
+}
+
+static void advance(const struct program *p, struct state *s, uint64_t operations)
+{
+	if (p->max_ops == 1) {
+		s->address += p->min_length * operations;
+		return;
+	}
+	operations += s->op_index;
+	s->address += p->min_length * (operations / p->max_ops);
+	s->op_index = operations % p->max_ops;
+}
+
+static void run_extended(struct line_table *table, struct program *p, struct state *s)
+{
+	uint64_t length = take_uleb(&p->c);
+	struct cursor c = p->c;
+	struct line_file file;
+
+	skip(&p->c, length);
+	c.end = p->c.at;
+	switch (take_fixed(&c, 1)) {
+	case DW_LNE_end_sequence:
+		add_row(table, s, true);
+		*s = fresh_state;
+		break;
+	case DW_LNE_set_address:
+		s->address = take_fixed(&c, MIN((size_t)(c.end - c.at), (size_t)8));
+		s->op_index = 0;
+		break;
+	case DW_LNE_define_file:
+		file = (struct line_file){ .name = take_string(&c), .id = UINT32_MAX };
+		file.folder = clip32(take_uleb(&c));
+		table->failed |= !vec_push(&table->files, file);
+		break;
+	default:
+		break;
+	}
+}
+
+static void run_standard(struct line_table *table, struct program *p, struct state *s,
+			 unsigned int opcode)
+{
+	struct cursor *c = &p->c;
+
+	switch (opcode) {
+	case DW_LNS_copy:
+		add_row(table, s, false);
+		break;
+	case DW_LNS_advance_pc:
+		advance(p, s, take_uleb(c));
+		break;
+	case DW_LNS_advance_line:
+		s->line += take_sleb(c);
+		break;
+	case DW_LNS_set_file:
+		s->file = take_uleb(c);
+		break;
+	case DW_LNS_set_column:
+		s->column = take_uleb(c);
+		break;
+	case DW_LNS_const_add_pc:
+		advance(p, s, (255 - p->opcode_base) / p->line_range);
+		break;
+	case DW_LNS_fixed_advance_pc:
+		s->address += take_fixed(c, 2);
+		s->op_index = 0;
+		break;
+	case DW_LNS_negate_stmt:
+	case DW_LNS_set_basic_block:
+	case DW_LNS_set_prologue_end:
+	case DW_LNS_set_epilogue_begin:
+		break;
+	default:
+		for (unsigned int i = p->lengths[opcode - 1]; i; i--)
+			take_uleb(c);
+	}
+}
+
+static void run_program(struct line_table *table, struct program *p)
+{
+	struct state s = fresh_state;
+
+	while (p->c.at < p->c.end && !p->c.broken && !table->failed) {
+		unsigned int opcode = *p->c.at++;
+
+		if (opcode >= p->opcode_base) {
+			opcode -= p->opcode_base;
+			advance(p, &s, opcode / p->line_range);
+			s.line += (int64_t)p->line_base + (int)(opcode % p->line_range);
+			add_row(table, &s, false);
+		} else if (opcode) {
+			run_standard(table, p, &s, opcode);
+		} else {
+			run_extended(table, p, &s);
+		}
+	}
+}
+
+void line_table_read(struct line_table *table, struct dwarf_info *info, uint64_t offset,
+		     const char *unit_folder)
+{
+	struct program p = { .version = 0 };
+	size_t len;
+	const uint8_t *bytes = memelf_find(&info->elf, ".debug_line", &len);
+
+	*table = (struct line_table){ .info = info, .unit_folder = unit_folder };
+	if (!bytes || offset >= len)
+		return;
+	p.c = (struct cursor){ .at = bytes + offset, .end = bytes + len };
+	if (read_header(table, &p))
+		run_program(table, &p);
+}
+
+void line_table_release(struct line_table *table)
+{
+	vec_free(&table->folders);
+	vec_free(&table->files);
+	vec_free(&table->rows);
+	vec_free(&table->sequences);
+}
+
+/* ---- files ---- */
+
+/* Folder of a file, then the file: each absolute, or relative to what comes before it. */
+uint32_t line_table_file(struct line_table *table, uint64_t number)
+{
+	struct strbuf path = { 0 };
+	const char *folder = NULL;
+	struct line_file *file;
+
+	if (number >= table->files.len || !table->files.data[number].name[0])
+		return UINT32_MAX;
+	file = &table->files.data[number];
+	if (file->id != UINT32_MAX)
+		return file->id;
+	if (file->folder < table->folders.len)
+		folder = table->folders.data[file->folder];
+	if (file->name[0] != '/') {
+		if ((!folder || folder[0] != '/') && table->unit_folder)
+			strbuf_printf(&path, "%s/", table->unit_folder);
+		if (folder && folder[0])
+			strbuf_printf(&path, "%s/", folder);
+	}
+	strbuf_puts(&path, file->name);
+	if (!path.failed)
+		file->id = dwarf_intern_file(table->info, path.data);
+	strbuf_release(&path);
+	return file->id;
+}

@@ -1,0 +1,40 @@
+/* SPDX-FileCopyrightText: StackPulse contributors */
+/* SPDX-License-Identifier: MIT */
+#ifndef SPULSE_SYMBOLIZE_LINES_H
+#define SPULSE_SYMBOLIZE_LINES_H
+
+#include "dwarf.h"
+
+/*
+ * A unit's line program: its files and its rows. Decoded here and not by the library that reads
+ * the rest: rows are most of what a unit has, and copying them twice takes longer than all else.
+ */
+struct line_file {
+	const char *name;
+	uint32_t folder;
+	uint32_t id; /* dwarf_intern_file()'s; UINT32_MAX: not asked yet */
+};
+
+struct line_table {
+	struct dwarf_info *info;
+	const char *unit_folder; /* NULL without one */
+	VEC(const char *) folders;
+	VEC(struct line_file) files;
+	VEC(struct dwarf_row) rows;
+	VEC(uint32_t) sequences; /* index of each first row */
+	bool failed;		 /* memory ran out */
+};
+
+/*
+ * Reads the program at an offset of .debug_line; a broken one gives what came before. Rows are in
+ * the order of the program: see line_table_sort().
+ */
+void line_table_read(struct line_table *table, struct dwarf_info *info, uint64_t offset,
+		     const char *unit_folder);
+/* Sorts the rows by address: of rows at one address the last counts. */
+bool line_table_sort(struct line_table *table);
+/* Number of a file of the table, UINT32_MAX without one. */
+uint32_t line_table_file(struct line_table *table, uint64_t number);
+void line_table_release(struct line_table *table);
+
+#endif
