@@ -14,6 +14,7 @@
 #include <sys/types.h>
 
 #include "../base/base.h"
+#include "debugfile.h"
 
 /* What a file is, whatever path leads to it. */
 struct image_identity {
