@@ -16,7 +16,8 @@ static const char *const wanted_sections[] = {
 };
 
 /* Sections of a file as a small ELF; 0 and no base when it has no .debug_info. */
-static int load_sections(struct image *image, struct memelf *elf, struct spulse_error **err)
+static int load_sections(struct image *image, struct memelf *elf, bool lazy,
+			 struct spulse_error **err)
 {
 	struct memelf_part parts[ARRAY_LEN(wanted_sections)];
 	size_t n = 0;
@@ -32,7 +33,10 @@ static int load_sections(struct image *image, struct memelf *elf, struct spulse_
 			continue;
 		}
 		parts[n++] = (struct memelf_part){
-			.name = wanted_sections[i], .image = image, .section = section
+			.name = wanted_sections[i],
+			.image = image,
+			.section = section,
+			.lazy = lazy && (!i || !strcmp(wanted_sections[i], ".debug_line")),
 		};
 	}
 	return memelf_build(elf, image_machine(image), parts, n, err);
@@ -112,18 +116,74 @@ static bool scan_unit_ranges(struct unit_scan *scan, Dwarf_Die *die, uint32_t id
 	return true;
 }
 
+/*
+ * The heads of all units, and of what they are about: the reader goes from head to head. Units
+ * that nobody asks for are not read.
+ */
+static bool touch_heads(const struct dwarf_info *info)
+{
+	enum { HEAD = 512 };
+	size_t len;
+	const uint8_t *bytes = memelf_find(&info->elf, ".debug_info", &len);
+	uint64_t at = 0;
+
+	while (len - at >= 12) {
+		uint64_t length;
+		size_t field = 4;
+
+		if (!memelf_touch(&info->elf, ".debug_info", at, HEAD))
+			return false;
+		length = load_u32(bytes + at);
+		if (length == UINT32_MAX) {
+			length = load_u64(bytes + at + 4);
+			field = 12;
+		}
+		if (length > len - at - field)
+			break;
+		at += field + length;
+	}
+	return true;
+}
+
+bool dwarf_touch_unit(const struct dwarf_info *info, uint64_t offset)
+{
+	size_t low = 0, high = info->unit_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (info->units[middle].start <= offset)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low || offset >= info->units[low - 1].end)
+		return false;
+	return memelf_touch(&info->elf, ".debug_info", info->units[low - 1].start,
+			    info->units[low - 1].end - info->units[low - 1].start);
+}
+
+/* Every unit is listed, as others may refer to it; only those with code get ranges. */
 static bool scan_units(struct unit_scan *scan, Dwarf *dwarf)
 {
-	Dwarf_CU *cu = NULL;
+	Dwarf_Off offset = 0, next, abbreviations;
+	size_t header;
+	uint8_t address_size, offset_size;
 	Dwarf_Half version;
-	uint8_t type;
 	Dwarf_Die die;
 
-	while (dwarf_get_units(dwarf, cu, &cu, &version, &type, &die, NULL) == 0) {
-		if (dwarf_tag(&die) != DW_TAG_compile_unit && dwarf_tag(&die) != DW_TAG_skeleton_unit)
+	while (dwarf_next_unit(dwarf, offset, &next, &header, &version, &abbreviations,
+			       &address_size, &offset_size, NULL, NULL) == 0) {
+		struct dwarf_unit unit = { .start = offset, .end = next, .die = offset + header };
+
+		offset = next;
+		if (!vec_push(&scan->units, unit))
+			return false;
+		if (!dwarf_offdie(dwarf, unit.die, &die) ||
+		    (dwarf_tag(&die) != DW_TAG_compile_unit &&
+		     dwarf_tag(&die) != DW_TAG_skeleton_unit))
 			continue;
-		if (!vec_push(&scan->units, (struct dwarf_unit){ .die = dwarf_dieoffset(&die) }) ||
-		    !scan_unit_ranges(scan, &die, scan->units.len - 1))
+		if (!scan_unit_ranges(scan, &die, scan->units.len - 1))
 			return false;
 	}
 	return true;
@@ -135,6 +195,8 @@ static int index_units(struct dwarf_info *info, struct spulse_error **err)
 	struct dwarf_reader reader;
 	bool done;
 
+	if (!touch_heads(info))
+		return err_set(err, SPULSE_ERROR_IO, "debug information cannot be read");
 	if (!dwarf_reader_open(&reader, info))
 		return err_set(err, SPULSE_ERROR_UNSUPPORTED, "debug information: %s",
 			       dwarf_errmsg(-1));
@@ -158,9 +220,9 @@ int dwarf_info_open(struct image *program, struct image *debug, struct image *al
 		return err_no_memory(err);
 	pthread_mutex_init(&info->files_lock, NULL);
 	find_code_range(info, program);
-	r = load_sections(debug, &info->elf, err);
+	r = load_sections(debug, &info->elf, true, err);
 	if (!r && info->elf.base && alt)
-		r = load_sections(alt, &info->alt_elf, err);
+		r = load_sections(alt, &info->alt_elf, false, err);
 	if (!r && info->elf.base)
 		r = index_units(info, err);
 	if (r < 0 || !info->elf.base) {

@@ -39,7 +39,8 @@ struct dwarf_row {
 enum unit_state { UNIT_EMPTY = 0, UNIT_QUEUED, UNIT_READY, UNIT_FAILED };
 
 struct dwarf_unit {
-	uint64_t die; /* offset of its DIE */
+	uint64_t start, end; /* in .debug_info */
+	uint64_t die;	     /* offset of its DIE */
 	enum unit_state state;
 	struct spans functions;
 	struct dwarf_node *nodes;
@@ -51,7 +52,7 @@ struct dwarf_unit {
 struct dwarf_info {
 	struct memelf elf, alt_elf;
 	uint64_t base, code_end; /* all code lies in between; rows are relative to base */
-	struct dwarf_unit *units;
+	struct dwarf_unit *units; /* by start */
 	size_t unit_count;
 	struct spans unit_spans;
 	pthread_mutex_t files_lock;
@@ -86,6 +87,8 @@ void dwarf_info_free(struct dwarf_info *info);
 bool dwarf_reader_open(struct dwarf_reader *reader, const struct dwarf_info *info);
 void dwarf_reader_close(struct dwarf_reader *reader);
 
+/* Makes sure that the unit around an offset of .debug_info was read. */
+bool dwarf_touch_unit(const struct dwarf_info *info, uint64_t offset);
 /* The unit that covers an address, or NULL. */
 struct dwarf_unit *dwarf_find_unit(const struct dwarf_info *info, uint64_t address);
 /* Fills an empty unit. Several threads may fill different units, each with its own reader. */

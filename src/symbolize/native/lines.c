@@ -378,6 +378,20 @@ static void run_program(struct line_table *table, struct program *p)
 	}
 }
 
+/* Makes sure that the whole program was read. */
+static bool touch_program(const struct dwarf_info *info, const uint8_t *bytes, size_t len,
+			  uint64_t offset)
+{
+	uint64_t length;
+
+	if (len - offset < 12 || !memelf_touch(&info->elf, ".debug_line", offset, 12))
+		return false;
+	length = load_u32(bytes + offset);
+	if (length == UINT32_MAX)
+		length = load_u64(bytes + offset + 4);
+	return memelf_touch(&info->elf, ".debug_line", offset, MIN(length, len) + 12);
+}
+
 void line_table_read(struct line_table *table, struct dwarf_info *info, uint64_t offset,
 		     const char *unit_folder)
 {
@@ -386,7 +400,7 @@ void line_table_read(struct line_table *table, struct dwarf_info *info, uint64_t
 	const uint8_t *bytes = memelf_find(&info->elf, ".debug_line", &len);
 
 	*table = (struct line_table){ .info = info, .unit_folder = unit_folder };
-	if (!bytes || offset >= len)
+	if (!bytes || offset >= len || !touch_program(info, bytes, len, offset))
 		return;
 	p.c = (struct cursor){ .at = bytes + offset, .end = bytes + len };
 	if (read_header(table, &p))

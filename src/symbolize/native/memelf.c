@@ -3,12 +3,24 @@
 #include "memelf.h"
 
 #include <elf.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
 enum { PART_ALIGN = 16, PARTS_MAX = 64 };
 static const uint64_t memelf_max = 64ull << 30;
+
+/* A section that is read where it is looked at. Blocks that are there have a bit. */
+struct memelf_lazy {
+	const char *name;
+	struct image *image;
+	uint64_t file_offset, offset, size;
+	pthread_mutex_t lock;
+	uint8_t *present;
+};
+
+enum { BLOCK = 4096 };
 
 /* Layout: header, parts, names, section headers. */
 struct layout {
@@ -134,6 +146,84 @@ static void write_headers(struct memelf *elf, const struct layout *layout, uint1
 	};
 }
 
+/* ---- lazy sections ---- */
+
+static int add_lazy(struct memelf *elf, const struct memelf_part *part, uint64_t offset,
+		    uint64_t size, struct spulse_error **err)
+{
+	struct memelf_lazy *lazy = &elf->lazy[elf->lazy_count];
+
+	*lazy = (struct memelf_lazy){
+		.name = part->name,
+		.image = part->image,
+		.file_offset = part->section->offset,
+		.offset = offset,
+		.size = size,
+		.present = calloc(size / BLOCK / 8 + 1, 1),
+	};
+	if (!lazy->present)
+		return err_no_memory(err);
+	pthread_mutex_init(&lazy->lock, NULL);
+	elf->lazy_count++;
+	return 0;
+}
+
+static bool is_present(const struct memelf_lazy *lazy, uint64_t block)
+{
+	return __atomic_load_n(&lazy->present[block / 8], __ATOMIC_ACQUIRE) & 1 << block % 8;
+}
+
+/* Reads blocks [from, to), all of them missing. */
+static bool read_blocks(const struct memelf *elf, struct memelf_lazy *lazy, uint64_t from,
+			uint64_t to)
+{
+	uint64_t start = from * BLOCK, end = MIN(to * BLOCK, lazy->size);
+	struct spulse_error *error = NULL;
+
+	if (image_read(lazy->image, lazy->file_offset + start, elf->base + lazy->offset + start,
+		       end - start, &error) < 0) {
+		log_debug("%s of %s: %s", lazy->name, image_path(lazy->image),
+			  spulse_error_message(error));
+		spulse_error_free(error);
+		return false;
+	}
+	for (uint64_t block = from; block < to; block++)
+		__atomic_or_fetch(&lazy->present[block / 8], 1 << block % 8, __ATOMIC_RELEASE);
+	return true;
+}
+
+static bool touch_lazy(const struct memelf *elf, struct memelf_lazy *lazy, uint64_t offset,
+		       uint64_t len)
+{
+	uint64_t block = offset / BLOCK, end, run;
+	bool read = true;
+
+	if (offset >= lazy->size || !len)
+		return true;
+	end = (offset + MIN(len, lazy->size - offset) - 1) / BLOCK + 1;
+	while (block < end && is_present(lazy, block))
+		block++;
+	if (block == end)
+		return true;
+	pthread_mutex_lock(&lazy->lock);
+	for (; block < end && read; block = run) {
+		for (run = block; run < end && is_present(lazy, run) == is_present(lazy, block);)
+			run++;
+		if (!is_present(lazy, block))
+			read = read_blocks(elf, lazy, block, run);
+	}
+	pthread_mutex_unlock(&lazy->lock);
+	return read;
+}
+
+bool memelf_touch(const struct memelf *elf, const char *name, uint64_t offset, uint64_t len)
+{
+	for (size_t i = 0; i < elf->lazy_count; i++)
+		if (!strcmp(elf->lazy[i].name, name))
+			return touch_lazy(elf, &elf->lazy[i], offset, len);
+	return true;
+}
+
 int memelf_build(struct memelf *elf, uint16_t machine, const struct memelf_part *parts,
 		 size_t count, struct spulse_error **err)
 {
@@ -152,8 +242,12 @@ int memelf_build(struct memelf *elf, uint16_t machine, const struct memelf_part 
 			r = err_no_memory(err);
 		}
 	}
+	if (!r && !(elf->lazy = calloc(count + 1, sizeof(*elf->lazy))))
+		r = err_no_memory(err);
 	for (size_t i = 0; i < count && !r; i++)
-		r = fill_part(elf->base + layout.offsets[i], &parts[i], layout.sizes[i], err);
+		r = parts[i].lazy && is_plain(&parts[i]) ?
+			add_lazy(elf, &parts[i], layout.offsets[i], layout.sizes[i], err) :
+			fill_part(elf->base + layout.offsets[i], &parts[i], layout.sizes[i], err);
 	if (!r)
 		write_headers(elf, &layout, machine, count);
 	else
@@ -183,6 +277,11 @@ const uint8_t *memelf_find(const struct memelf *elf, const char *name, size_t *l
 
 void memelf_release(struct memelf *elf)
 {
+	for (size_t i = 0; i < elf->lazy_count; i++) {
+		pthread_mutex_destroy(&elf->lazy[i].lock);
+		free(elf->lazy[i].present);
+	}
+	free(elf->lazy);
 	if (elf->base)
 		munmap(elf->base, elf->size);
 	*elf = (struct memelf){ 0 };

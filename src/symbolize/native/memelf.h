@@ -17,6 +17,8 @@
 struct memelf {
 	uint8_t *base; /* anonymous memory; NULL = empty */
 	size_t size;
+	struct memelf_lazy *lazy; /* sections that are read piece by piece */
+	size_t lazy_count;
 };
 
 /* A section to put in: either of an image, or bytes. */
@@ -26,13 +28,22 @@ struct memelf_part {
 	const struct image_section *section;
 	const uint8_t *bytes; /* when image is NULL */
 	size_t len;
+	bool lazy; /* read by memelf_touch(), where the section is stored plainly */
 };
 
-/* IO (the file became shorter), CORRUPT (UNSUPPORTED: sizes that no file has), NO_MEMORY. */
+/*
+ * IO (the file became shorter), UNSUPPORTED (sizes that no file has), NO_MEMORY. The images of lazy
+ * parts must live as long as the result.
+ */
 int memelf_build(struct memelf *elf, uint16_t machine, const struct memelf_part *parts,
 		 size_t count, struct spulse_error **err);
 /* A section's content in a built file; NULL when absent. */
 const uint8_t *memelf_find(const struct memelf *elf, const char *name, size_t *len);
+/*
+ * Makes sure that a range of a section is there, as far as the section goes. Any thread may call
+ * it. False when it could not be read: those bytes are zero.
+ */
+bool memelf_touch(const struct memelf *elf, const char *name, uint64_t offset, uint64_t len);
 void memelf_release(struct memelf *elf);
 
 #endif

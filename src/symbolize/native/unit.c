@@ -43,17 +43,24 @@ static uint64_t attribute_number(Dwarf_Die *die, unsigned int name)
 }
 
 /* The entry that this one continues or is an instance of. */
-static bool follow_origin(Dwarf_Die *die, Dwarf_Die *origin)
+static bool follow_origin(const struct dwarf_info *info, Dwarf_Die *die, Dwarf_Die *origin)
 {
 	Dwarf_Attribute attribute;
+	uint64_t offset;
 
 	if (!dwarf_attr(die, DW_AT_abstract_origin, &attribute) &&
 	    !dwarf_attr(die, DW_AT_specification, &attribute))
 		return false;
+	if (dwarf_whatform(&attribute) == DW_FORM_ref_addr) {
+		/* Where the entry lies must be there before it is looked at. */
+		offset = load_u32(attribute.valp);
+		if (!dwarf_touch_unit(info, offset))
+			return false;
+	}
 	return dwarf_formref_die(&attribute, origin);
 }
 
-static void read_origin(Dwarf_Die *die, struct origin *origin)
+static void read_origin(const struct dwarf_info *info, Dwarf_Die *die, struct origin *origin)
 {
 	Dwarf_Die current = *die;
 	const char *plain = NULL;
@@ -70,7 +77,7 @@ static void read_origin(Dwarf_Die *die, struct origin *origin)
 			origin->line = attribute_number(&current, DW_AT_decl_line);
 			origin->column = attribute_number(&current, DW_AT_decl_column);
 		}
-		if (origin->name || !follow_origin(&current, &current))
+		if (origin->name || !follow_origin(info, &current, &current))
 			break;
 	}
 	if (!origin->name)
@@ -85,8 +92,8 @@ static struct origin find_origin(struct walk *walk, Dwarf_Die *die)
 	uint64_t *known;
 	bool added;
 
-	if (!follow_origin(die, &shared)) {
-		read_origin(die, &origin);
+	if (!follow_origin(walk->info, die, &shared)) {
+		read_origin(walk->info, die, &origin);
 		return origin;
 	}
 	known = u64map_add(&walk->origin_by_place, (uintptr_t)shared.addr, &added);
@@ -96,7 +103,7 @@ static struct origin find_origin(struct walk *walk, Dwarf_Die *die)
 	}
 	if (!added)
 		return walk->origins.data[*known];
-	read_origin(&shared, &origin);
+	read_origin(walk->info, &shared, &origin);
 	*known = walk->origins.len;
 	if (!vec_push(&walk->origins, origin))
 		walk->failed = true;
@@ -276,7 +283,8 @@ void dwarf_fill_unit(struct dwarf_info *info, struct dwarf_reader *reader, struc
 	bool filled;
 
 	unit->state = UNIT_FAILED;
-	if (!dwarf_offdie(reader->dwarf, unit->die, &die))
+	if (!memelf_touch(&info->elf, ".debug_info", unit->start, unit->end - unit->start) ||
+	    !dwarf_offdie(reader->dwarf, unit->die, &die))
 		return;
 	read_lines(info, &die, &lines);
 	filled = !lines.failed && fill_functions(info, unit, &die, &lines) &&
