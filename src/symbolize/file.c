@@ -4,20 +4,23 @@
  * One ELF file without a process: a module that spans all addresses and lies where the file says,
  * so that an address of the file is its own address in the process.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "symbolizer.h"
 
+/* Debug files may be neighbours of where the file really is. */
 static int make_module(struct spulse_symbolizer *sym, const char *path, struct spulse_error **err)
 {
-	const struct spulse_module_fields fields = {
+	_cleanup_free_ char *real = realpath(path, NULL);
+	struct spulse_module_fields fields = {
 		.size = sizeof(fields),
 		.pid = 1,
 		.end = UINT64_MAX,
-		.path = path,
-		.path_len = strlen(path),
+		.path = real ? real : path,
 	};
 
+	fields.path_len = strlen(fields.path);
 	return spulse_module_new(&fields, &sym->file_module, err);
 }
 

@@ -25,7 +25,7 @@ static int builtin_symbolize(void *state, const struct spulse_native_lookup *con
 
 		if (!module->store || !module->image)
 			continue;
-		program = store_program(module->store, module->image);
+		program = store_program(module->store, module);
 		if (!program)
 			return err_no_memory(err);
 		program_load(program, store_options(module->store));

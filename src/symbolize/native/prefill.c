@@ -18,7 +18,7 @@ struct unit_task {
 };
 
 struct team {
-	const struct native_options *options;
+	const struct image_debug_options *options;
 	VEC(struct program *) programs;
 	VEC(struct unit_task) units;
 	size_t next; /* atomic */
@@ -83,7 +83,7 @@ static bool collect_programs(struct team *team, struct native_store *store,
 	for (size_t i = 0; i < count; i++) {
 		if (!lookups[i]->module->image)
 			continue;
-		program = store_program(store, lookups[i]->module->image);
+		program = store_program(store, lookups[i]->module);
 		if (!program)
 			return false;
 		if (program->wanted)
@@ -104,7 +104,7 @@ static void collect_units(struct team *team, struct native_store *store,
 
 		if (!lookups[i]->module->image)
 			continue;
-		program = store_program(store, lookups[i]->module->image);
+		program = store_program(store, lookups[i]->module);
 		unit = program ? program_unit(program, lookups[i]->image_address) : NULL;
 		if (!unit || unit->state != UNIT_EMPTY)
 			continue;

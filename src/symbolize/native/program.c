@@ -7,12 +7,18 @@
 
 #include "demangle.h"
 
-struct program *program_new(struct image *image)
+struct program *program_new(struct image *image, const char *path)
 {
 	struct program *program = calloc(1, sizeof(*program));
 
-	if (program)
-		program->image = image_ref(image);
+	if (!program)
+		return NULL;
+	program->image = image_ref(image);
+	program->path = strdup(path);
+	if (!program->path) {
+		program_free(program);
+		return NULL;
+	}
 	return program;
 }
 
@@ -28,10 +34,9 @@ void program_free(struct program *program)
 	vec_free(&program->names);
 	arena_release(&program->name_bytes);
 	strbuf_release(&program->story);
-	image_unref(program->mini);
-	image_unref(program->alt);
-	image_unref(program->debug);
+	image_debug_release(&program->debug);
 	image_unref(program->image);
+	free(program->path);
 	free(program);
 }
 
@@ -40,10 +45,10 @@ static void load_symbols(struct program *program)
 	struct image *images[3] = { program->image };
 	size_t n = 1;
 
-	if (program->debug)
-		images[n++] = program->debug;
-	if (program->mini)
-		images[n++] = program->mini;
+	if (program->debug.file)
+		images[n++] = program->debug.file;
+	if (program->debug.mini)
+		images[n++] = program->debug.mini;
 	if (!symtab_build(&program->symtab, images, n))
 		strbuf_puts(&program->story, "symbols: out of memory\n");
 }
@@ -51,9 +56,10 @@ static void load_symbols(struct program *program)
 static void load_dwarf(struct program *program)
 {
 	struct spulse_error *error = NULL;
-	struct image *from = program->debug ? program->debug : program->image;
+	struct image *from = program->debug.file ? program->debug.file : program->image;
 
-	if (dwarf_info_open(program->image, from, program->alt, &program->dwarf, &error) < 0) {
+	if (dwarf_info_open(program->image, from, program->debug.alt, &program->dwarf,
+			    &error) < 0) {
 		strbuf_printf(&program->story, "debug information of %s: %s\n", image_path(from),
 			      spulse_error_message(error));
 		log_debug("debug information of %s: %s", image_path(from),
@@ -62,12 +68,19 @@ static void load_dwarf(struct program *program)
 	}
 }
 
-void program_load(struct program *program, const struct native_options *options)
+void program_load(struct program *program, const struct image_debug_options *options)
 {
-	(void)options;
+	struct image_debug_options own = *options;
+	struct spulse_error *error = NULL;
+
 	if (program->loaded)
 		return;
 	program->loaded = true;
+	own.path = program->path;
+	if (image_debug_find(program->image, &own, &program->debug, &error) < 0) {
+		strbuf_printf(&program->story, "debug files: %s\n", spulse_error_message(error));
+		spulse_error_free(error);
+	}
 	load_symbols(program);
 	load_dwarf(program);
 }
@@ -192,4 +205,29 @@ size_t program_bytes(const struct program *program)
 	if (program->dwarf)
 		bytes += program->dwarf->table_bytes + program->dwarf->unit_count * 96;
 	return bytes;
+}
+
+void program_describe(const struct program *program, struct strbuf *sb)
+{
+	size_t len;
+	const uint8_t *id = image_build_id(program->image, &len);
+
+	strbuf_printf(sb, "file %s", image_path(program->image));
+	for (size_t i = 0; id && i < len; i++)
+		strbuf_printf(sb, "%s%02x", i ? "" : ", build ID ", id[i]);
+	strbuf_puts(sb, "\n");
+	for (size_t i = 0; i < program->debug.tries.len; i++) {
+		const struct image_debug_try *attempt = &program->debug.tries.data[i];
+
+		strbuf_printf(sb, "%s %s: %s\n", image_debug_kind_name(attempt->kind),
+			      attempt->path, attempt->reason ? attempt->reason : "used");
+	}
+	strbuf_printf(sb, "%zu functions", program->symtab.count);
+	if (program->dwarf)
+		strbuf_printf(sb, ", lines and inlined calls of %zu units\n",
+			      program->dwarf->unit_count);
+	else
+		strbuf_puts(sb, ", no lines\n");
+	if (program->story.len)
+		strbuf_add(sb, program->story.data, program->story.len);
 }

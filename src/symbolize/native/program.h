@@ -17,7 +17,8 @@ struct shown_name {
 
 struct program {
 	struct image *image;
-	struct image *debug, *alt, *mini; /* NULL without */
+	char *path; /* where it was recorded; its debug files may be neighbours */
+	struct image_debug debug;
 	bool loaded;
 	bool wanted; /* by the current preparation */
 	uint64_t used; /* tick of the last use */
@@ -30,10 +31,10 @@ struct program {
 	struct strbuf story; /* where names come from, for reports */
 };
 
-struct program *program_new(struct image *image);
+struct program *program_new(struct image *image, const char *path);
 void program_free(struct program *program);
 /* Reads tables and finds debug files; once. What cannot be read costs only its own names. */
-void program_load(struct program *program, const struct native_options *options);
+void program_load(struct program *program, const struct image_debug_options *options);
 /* The unit of an address, not yet filled perhaps; NULL without DWARF there. */
 struct dwarf_unit *program_unit(const struct program *program, uint64_t address);
 /* Demangled; NULL when memory ran out. Lives as long as the program. */
@@ -41,12 +42,15 @@ const struct shown_name *program_name(struct program *program, const char *linke
 /* Adds the levels of an address to results. */
 int program_resolve(struct program *program, uint64_t address, bool hidden, size_t index,
 		    struct spulse_native_results *results, struct spulse_error **err);
+/* Adds lines that say what its names come from. */
+void program_describe(const struct program *program, struct strbuf *sb);
 /* Bytes of its tables. */
 size_t program_bytes(const struct program *program);
 
-/* The program of an image, added when new; NULL when memory ran out. */
-struct program *store_program(struct native_store *store, struct image *image);
-const struct native_options *store_options(const struct native_store *store);
+/* The program of a module's image, added when new; NULL when memory ran out. */
+struct program *store_program(struct native_store *store,
+			      const struct spulse_native_module *module);
+const struct image_debug_options *store_options(const struct native_store *store);
 /* Walks the programs; *position starts at 0. */
 struct program *store_next(struct native_store *store, size_t *position);
 

@@ -9,29 +9,40 @@ enum { PROGRAMS_MAX = 256, READERS_MAX = 4 };
 static const size_t bytes_max = 256 << 20;
 
 struct native_store {
-	struct native_options options;
-	char *debug_dirs, *sysroot;
+	struct image_debug_options debug;
+	struct image_roots roots;
+	char *sysroot;
 	VEC(struct program *) programs;
 	struct u64map by_token;
 	uint64_t tick;
 };
 
+static bool find_roots(struct native_store *store, const char *list)
+{
+	struct spulse_error *error = NULL;
+	int r = list ? image_roots_add(&store->roots, list, &error) :
+		       image_roots_default(&store->roots, &error);
+
+	spulse_error_free(error);
+	return r >= 0;
+}
+
 struct native_store *native_store_new(const struct native_options *options)
 {
 	struct native_store *store = calloc(1, sizeof(*store));
+	const char *servers = getenv("DEBUGINFOD_URLS");
 
 	if (!store)
 		return NULL;
-	if (options->debug_dirs)
-		store->debug_dirs = strdup(options->debug_dirs);
 	if (options->sysroot)
 		store->sysroot = strdup(options->sysroot);
-	if ((options->debug_dirs && !store->debug_dirs) || (options->sysroot && !store->sysroot)) {
+	if ((options->sysroot && !store->sysroot) || !find_roots(store, options->debug_dirs)) {
 		native_store_free(store);
 		return NULL;
 	}
-	store->options.debug_dirs = store->debug_dirs;
-	store->options.sysroot = store->sysroot;
+	store->debug.roots = &store->roots;
+	store->debug.sysroot = store->sysroot;
+	store->debug.debuginfod = servers && *servers;
 	return store;
 }
 
@@ -43,14 +54,14 @@ void native_store_free(struct native_store *store)
 		program_free(store->programs.data[i]);
 	vec_free(&store->programs);
 	u64map_release(&store->by_token);
-	free(store->debug_dirs);
+	image_roots_release(&store->roots);
 	free(store->sysroot);
 	free(store);
 }
 
-const struct native_options *store_options(const struct native_store *store)
+const struct image_debug_options *store_options(const struct native_store *store)
 {
-	return &store->options;
+	return &store->debug;
 }
 
 struct program *store_next(struct native_store *store, size_t *position)
@@ -58,8 +69,10 @@ struct program *store_next(struct native_store *store, size_t *position)
 	return *position < store->programs.len ? store->programs.data[(*position)++] : NULL;
 }
 
-struct program *store_program(struct native_store *store, struct image *image)
+struct program *store_program(struct native_store *store,
+			      const struct spulse_native_module *module)
 {
+	struct image *image = module->image;
 	uint64_t *known = u64map_get(&store->by_token, image_token(image));
 	struct program *program;
 
@@ -68,7 +81,7 @@ struct program *store_program(struct native_store *store, struct image *image)
 		program->used = ++store->tick;
 		return program;
 	}
-	program = program_new(image);
+	program = program_new(image, module->normalized);
 	if (!program)
 		return NULL;
 	if (!vec_reserve(&store->programs, 1) ||
@@ -118,4 +131,15 @@ void native_store_trim(struct native_store *store)
 		store->programs.data[kept++] = program;
 	}
 	store->programs.len = kept;
+}
+
+void native_store_describe(struct native_store *store, const struct spulse_native_module *module,
+			   struct strbuf *sb)
+{
+	struct program *program = store_program(store, module);
+
+	if (!program)
+		return;
+	program_load(program, store_options(store));
+	program_describe(program, sb);
 }

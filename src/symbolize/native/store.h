@@ -15,7 +15,7 @@
 struct native_store;
 
 struct native_options {
-	const char *debug_dirs; /* NULL: the environment's or the build's */
+	const char *debug_dirs; /* colon-separated; NULL: the environment's or the build's */
 	const char *sysroot;	/* or NULL */
 };
 
