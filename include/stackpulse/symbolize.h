@@ -155,6 +155,15 @@ SPULSE_API int spulse_symbolizer_update(struct spulse_symbolizer *symbolizer,
 					const struct spulse_batch *batch,
 					const struct spulse_invalidation **invalidation_out,
 					struct spulse_error **err);
+/**
+ * How names of a module are found, as lines of text: the file and its build ID, the debug files,
+ * what was tried and why it was refused. Reads what is not read yet. The text lives until the
+ * next call on @p symbolizer. INVALID_INPUT past the last module.
+ *
+ * @param index  as in spulse_source_module(), or in the list that the symbolizer was made for
+ */
+SPULSE_API int spulse_symbolizer_module_report(struct spulse_symbolizer *symbolizer, size_t index,
+					       const char **text_out, struct spulse_error **err);
 /** A frame by its id, or NULL when it was dropped. */
 SPULSE_API const struct spulse_resolved_frame *
 spulse_symbolizer_frame(const struct spulse_symbolizer *symbolizer, struct spulse_frame_id id);

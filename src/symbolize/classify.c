@@ -10,9 +10,11 @@ static bool is_perf_map_class(const struct spulse_module *module)
 	return codemap_is_perfmap_path(spulse_module_path(module), spulse_module_path_len(module));
 }
 
-static const struct spulse_module *module_at(const struct spulse_symbolizer *sym, size_t index)
+const struct spulse_module *symbolizer_module(const struct spulse_symbolizer *sym, size_t index)
 {
-	return sym->source ? spulse_source_module(sym->source, index) : sym->modules[index];
+	if (sym->source)
+		return spulse_source_module(sym->source, index);
+	return index < sym->module_count ? sym->modules[index] : NULL;
 }
 
 static size_t modules_len(const struct spulse_symbolizer *sym)
@@ -34,7 +36,7 @@ static const struct spulse_module *bind_raw(const struct spulse_symbolizer *sym,
 	bool kernel = frame->mode == SPULSE_FRAME_KERNEL;
 
 	for (size_t i = modules_len(sym); i-- > 0;) {
-		const struct spulse_module *module = module_at(sym, i);
+		const struct spulse_module *module = symbolizer_module(sym, i);
 
 		if (spulse_module_is_kernel(module) != kernel ||
 		    (!kernel && spulse_module_pid(module) != pid) ||

@@ -244,6 +244,16 @@ bool module_lookup(struct spulse_symbolizer *sym, struct pending *pending,
 	return pending->has_lookup;
 }
 
+struct module_state *module_open(struct spulse_symbolizer *sym, const struct spulse_module *module)
+{
+	struct module_state *state = module_state_of(sym, module);
+	bool retry = false;
+
+	if (state && has_file(module))
+		ensure_image(sym, state, &retry);
+	return state;
+}
+
 void module_retire(struct spulse_symbolizer *sym, const struct spulse_module *module)
 {
 	uint64_t *slot = u64map_get(&sym->module_states, (uintptr_t)module);

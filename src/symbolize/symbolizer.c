@@ -228,6 +228,7 @@ void spulse_symbolizer_free(struct spulse_symbolizer *sym)
 	vec_free(&sym->scratch);
 	vec_free(&sym->pending);
 	vec_free(&sym->foreign);
+	strbuf_release(&sym->report);
 	if (sym->serials)
 		u64map_release(sym->serials);
 	free(sym->serials);

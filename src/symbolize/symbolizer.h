@@ -108,6 +108,7 @@ struct spulse_symbolizer {
 	VEC(struct pending) pending;
 	VEC(struct spulse_frame) foreign; /* frames of the stack being walked */
 	struct spulse_native_results results;
+	struct strbuf report;
 	struct u64map *serials; /* for spulse_symbolizer_frame(); NULL until asked */
 };
 
@@ -177,6 +178,11 @@ bool build_frames(struct spulse_symbolizer *sym, const struct pending *pending,
 /* Prepares a native lookup; false when the module cannot be asked. */
 bool module_lookup(struct spulse_symbolizer *sym, struct pending *pending,
 		   const struct spulse_module *module);
+/* Module number `index` of the source or list, or NULL. */
+const struct spulse_module *symbolizer_module(const struct spulse_symbolizer *sym, size_t index);
+/* The state of a module whose image was opened if that is possible; NULL without memory. */
+struct module_state *module_open(struct spulse_symbolizer *sym,
+				 const struct spulse_module *module);
 struct module_state *module_state_of(struct spulse_symbolizer *sym,
 				     const struct spulse_module *module);
 /* Tells the backend that a mapping is gone and forgets it. */
