@@ -22,6 +22,7 @@ struct spulse_batch;
 struct spulse_stack;
 struct spulse_stacks;
 struct spulse_samples;
+struct spulse_records;
 struct spulse_spool_writer;
 struct spulse_recording_summary;
 
@@ -185,6 +186,10 @@ struct spulse_frame_iter {
 	/** Private. */
 	const struct spulse_source *source;
 	/** Private. */
+	const struct spulse_stack_node *nodes;
+	/** Private. */
+	const struct spulse_frame *frames;
+	/** Private. */
 	pid_t pid;
 	/** Private. */
 	uint32_t node;
@@ -198,6 +203,46 @@ struct spulse_frame_context {
 	const struct spulse_module *module;
 	/** Address in the module's file-offset space; equal to frame->abs_ip without a module. */
 	uint64_t file_relative_ip;
+};
+
+/** Kind of a record: the tag it has in the file. */
+enum spulse_record_kind {
+	/** A module; id is the module's. */
+	SPULSE_RECORD_MODULE = 1,
+	/** A frame; id is the frame's. */
+	SPULSE_RECORD_FRAME = 2,
+	/** A stack node; id is the node's. */
+	SPULSE_RECORD_STACK_NODE = 3,
+	/** A thread; id is its index among spulse_source_threads(). */
+	SPULSE_RECORD_THREAD = 4,
+	/** A sample; its stack is in spulse_record::stack. */
+	SPULSE_RECORD_SAMPLE = 5,
+	/** A Python runtime record; id is its index among spulse_source_python_runtimes(). */
+	SPULSE_RECORD_PYTHON_RUNTIME = 6,
+	/** All modules of spulse_record::pid retire. */
+	SPULSE_RECORD_RETIRE_PROCESS = 7,
+	/** Module id retires. */
+	SPULSE_RECORD_RETIRE_MODULE = 8,
+	/** A JIT module; id is the module's. */
+	SPULSE_RECORD_JIT_MODULE = 9,
+};
+
+/** One record of a spool, in file order. Set size before the call. */
+struct spulse_record {
+	/** sizeof this struct, as the caller knows it. */
+	size_t size;
+	/** Where the record begins in the file. */
+	uint64_t offset;
+	/** enum spulse_record_kind. */
+	uint32_t kind;
+	/** Meaning depends on kind. */
+	uint32_t id;
+	/** For SPULSE_RECORD_RETIRE_PROCESS. */
+	pid_t pid;
+	/** Zero. */
+	uint32_t unused;
+	/** For SPULSE_RECORD_SAMPLE: lives until the next call on the walk; else NULL. */
+	const struct spulse_stack *stack;
 };
 
 /** What spulse_tail_wait() found. */
@@ -454,6 +499,17 @@ SPULSE_API int spulse_replay_stacks(const struct spulse_replay *replay,
 SPULSE_API int spulse_replay_samples(const struct spulse_replay *replay,
 				     struct spulse_samples **samples_out,
 				     struct spulse_error **err);
+
+/** Walks all records in file order: for tools that copy or explain a spool. */
+SPULSE_API int spulse_replay_records(const struct spulse_replay *replay,
+				     struct spulse_records **records_out,
+				     struct spulse_error **err);
+/** Next record: 1; 0 at the end. Set record->size first. */
+SPULSE_API int spulse_records_next(struct spulse_records *records, struct spulse_record *record,
+				   struct spulse_error **err);
+/** Frees the walk; NULL is allowed. Free it before its reader. */
+SPULSE_API void spulse_records_free(struct spulse_records *records);
+SPULSE_DEFINE_CLEANUP(records)
 
 /* ---- Tail --------------------------------------------------------------------------------- */
 

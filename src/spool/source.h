@@ -1,0 +1,104 @@
+/* SPDX-FileCopyrightText: StackPulse contributors */
+/* SPDX-License-Identifier: MIT */
+#ifndef SPULSE_SPOOL_SOURCE_H
+#define SPULSE_SPOOL_SOURCE_H
+
+#include "codec.h"
+#include "pidmap.h"
+#include "spool.h"
+
+#include <stdatomic.h>
+
+/* What a spool defines, whoever reads it. Everything is numbered from 0 in file order. */
+
+struct spulse_module {
+	uint64_t start, end, file_offset;
+	uint64_t inode, inode_generation;
+	uint32_t device_major, device_minor;
+	uint32_t id;
+	pid_t pid; /* -1 for a kernel module */
+	uint32_t retired_at; /* frames that were defined by then, or NEVER_RETIRED */
+	uint32_t older; /* the process's previous module that may still be active */
+	uint32_t symbol_count;
+	bool is_kernel, is_jit, is_annotation;
+	const char *path;
+	size_t path_len;
+	struct spulse_jit_symbol *symbols; /* by start */
+};
+
+/* From frame `first_frame` on, `modules` modules were defined. */
+struct frame_epoch {
+	uint32_t first_frame, modules;
+};
+
+/* Non-empty modules by (process, start), for binding addresses: see bind.c. */
+struct bind_index {
+	uint32_t *ids;
+	uint64_t *reach;
+	size_t count, cap;
+	size_t seen; /* modules looked at so far */
+};
+
+struct bind_cache_entry {
+	_Atomic uint64_t check, value;
+};
+
+struct annotation_text {
+	char *value;
+	size_t cap;
+};
+
+struct spulse_source {
+	char *path;
+	uint64_t number;
+	struct header header;
+	bool recovered;
+	bool has_first_sample;
+	uint64_t first_sample_ns;
+	struct spool_attachment *attachment;
+	struct arena arena;
+	struct interner paths;
+	VEC(struct spulse_module *) modules;
+	VEC(uint32_t) plain; /* ids without annotations, once there is an annotation */
+	VEC(struct spulse_frame) frames;
+	VEC(struct frame_epoch) epochs;
+	VEC(struct spulse_stack_node) nodes;
+	VEC(uint32_t) depths;
+	VEC(struct spulse_thread) threads;
+	VEC(struct spulse_python_runtime) pythons;
+	VEC(struct spulse_annotation) annotations;
+	VEC(struct annotation_text) annotation_texts;
+	struct pidmap processes; /* value: newest module that may be active, or NO_MODULE */
+	VEC(pid_t) sorted_processes;
+	struct bind_index bind;
+	struct bind_cache_entry *bind_cache;
+};
+
+int source_init(struct spulse_source *source, const char *path, struct spulse_error **err);
+void source_release(struct spulse_source *source);
+/* Brings what is derived (index, sorted processes) up to date; false when memory ran out. */
+bool source_settle(struct spulse_source *source);
+
+/* Additions by the decoder, which checked everything; false when memory ran out. */
+bool source_add_module(struct spulse_source *source, const struct spulse_module *module);
+bool source_add_frame(struct spulse_source *source, const struct spulse_frame *frame);
+bool source_add_node(struct spulse_source *source, uint32_t prefix, uint32_t frame);
+bool source_add_thread(struct spulse_source *source, struct spulse_thread thread);
+bool source_add_python(struct spulse_source *source, const struct spulse_python_runtime *record);
+bool source_retire_process(struct spulse_source *source, pid_t pid);
+void source_retire_module(struct spulse_source *source, uint32_t id);
+
+/* bind.c */
+bool bind_index_update(struct spulse_source *source);
+void bind_index_release(struct bind_index *index);
+/* The unpinned frame's module, or NULL. */
+const struct spulse_module *bind_find(const struct spulse_source *source, pid_t pid,
+				      uint32_t frame_id);
+
+/* annotation.c */
+bool annotation_shaped(uint64_t start, uint64_t end, uint64_t file_offset, uint64_t inode,
+		       const void *path, size_t path_len);
+bool annotation_add(struct spulse_source *source, const struct spulse_module *module);
+void annotations_release(struct spulse_source *source);
+
+#endif

@@ -1,0 +1,199 @@
+/* SPDX-FileCopyrightText: StackPulse contributors */
+/* SPDX-License-Identifier: MIT */
+#include "stacks.h"
+
+#include "stream.h"
+
+struct spulse_stacks {
+	struct spulse_stack stack;
+	struct stream *stream; /* or the store */
+	const struct sample_store *store;
+	size_t next;
+};
+
+bool sample_store_add(struct sample_store *store, const struct spulse_source *source,
+		      const struct raw_sample *raw)
+{
+	return vec_reserve(&store->samples, 1) && vec_push(&store->nodes, raw->node) &&
+	       vec_push(&store->samples, sample_from_raw(source, raw));
+}
+
+void sample_store_clear(struct sample_store *store)
+{
+	store->samples.len = 0;
+	store->nodes.len = 0;
+}
+
+void sample_store_release(struct sample_store *store)
+{
+	vec_free(&store->samples);
+	vec_free(&store->nodes);
+}
+
+static int stacks_new(struct spulse_stacks value, struct spulse_stacks **stacks_out,
+		      struct spulse_error **err)
+{
+	struct spulse_stacks *stacks = malloc(sizeof(*stacks));
+
+	if (!stacks)
+		return err_no_memory(err);
+	*stacks = value;
+	*stacks_out = stacks;
+	return 0;
+}
+
+int stacks_over_store(const struct spulse_source *source, const struct sample_store *store,
+		      struct spulse_stacks **stacks_out, struct spulse_error **err)
+{
+	return stacks_new((struct spulse_stacks){ .stack.source = source, .store = store },
+			  stacks_out, err);
+}
+
+int stacks_over_stream(struct stream *stream, struct spulse_stacks **stacks_out,
+		       struct spulse_error **err)
+{
+	return stacks_new((struct spulse_stacks){ .stack.source = stream->source,
+						  .stream = stream },
+			  stacks_out, err);
+}
+
+int spulse_stacks_next(struct spulse_stacks *stacks, const struct spulse_stack **stack_out,
+		       struct spulse_error **err)
+{
+	struct raw_sample raw;
+	int r;
+
+	if (stacks->stream) {
+		r = stream_next(stacks->stream, &raw, err);
+		if (r <= 0)
+			return r;
+		stacks->stack.sample = sample_from_raw(stacks->stack.source, &raw);
+		stacks->stack.node = raw.node;
+	} else {
+		if (stacks->next >= stacks->store->samples.len)
+			return 0;
+		stacks->stack.sample = stacks->store->samples.data[stacks->next];
+		stacks->stack.node = stacks->store->nodes.data[stacks->next++];
+	}
+	*stack_out = &stacks->stack;
+	return 1;
+}
+
+uint64_t spulse_stacks_remaining(const struct spulse_stacks *stacks)
+{
+	return stacks->stream ? stacks->stream->remaining
+			      : stacks->store->samples.len - stacks->next;
+}
+
+void spulse_stacks_free(struct spulse_stacks *stacks)
+{
+	if (stacks)
+		stream_free(stacks->stream);
+	free(stacks);
+}
+
+const struct spulse_sample *spulse_stack_sample(const struct spulse_stack *stack)
+{
+	return &stack->sample;
+}
+
+pid_t spulse_stack_pid(const struct spulse_stack *stack)
+{
+	return stack->sample.pid;
+}
+
+pid_t spulse_stack_tid(const struct spulse_stack *stack)
+{
+	return stack->sample.tid;
+}
+
+uint64_t spulse_stack_timestamp_ns(const struct spulse_stack *stack)
+{
+	return stack->sample.timestamp_ns;
+}
+
+struct spulse_stack_key spulse_stack_key(const struct spulse_stack *stack)
+{
+	return (struct spulse_stack_key){ stack->source->number, stack->sample.pid, stack->node };
+}
+
+uint32_t spulse_stack_depth(const struct spulse_stack *stack)
+{
+	return stack->source->depths.data[stack->node];
+}
+
+const struct spulse_source *spulse_stack_source(const struct spulse_stack *stack)
+{
+	return stack->source;
+}
+
+struct spulse_frame_iter spulse_stack_frames(const struct spulse_stack *stack)
+{
+	return (struct spulse_frame_iter){
+		.source = stack->source,
+		.nodes = stack->source->nodes.data,
+		.frames = stack->source->frames.data,
+		.pid = stack->sample.pid,
+		.node = stack->node,
+	};
+}
+
+const struct spulse_frame *spulse_frame_iter_next(struct spulse_frame_iter *iter)
+{
+	const struct spulse_stack_node *node;
+
+	if (iter->node == NODE_ROOT)
+		return NULL;
+	node = &iter->nodes[iter->node];
+	iter->node = node->prefix;
+	return &iter->frames[node->frame];
+}
+
+uint32_t spool_frame_iter_next_id(struct spulse_frame_iter *iter)
+{
+	const struct spulse_stack_node *node;
+
+	if (iter->node == NODE_ROOT)
+		return UINT32_MAX;
+	node = &iter->nodes[iter->node];
+	iter->node = node->prefix;
+	return node->frame;
+}
+
+/* Fills the context of a frame that is there; returns whether it has a module. */
+static bool bind(const struct spulse_source *source, pid_t pid, uint32_t id,
+		 struct spulse_frame_context *context)
+{
+	const struct spulse_frame *frame = &source->frames.data[id];
+	const struct spulse_module *module = NULL;
+
+	*context = (struct spulse_frame_context){ frame, NULL, frame->file_relative_ip };
+	if (frame->module_id != SPULSE_NO_MODULE) {
+		context->module = source->modules.data[frame->module_id];
+		return true;
+	}
+	if (frame->mode != SPULSE_FRAME_TRUNCATED)
+		module = bind_find(source, pid, id);
+	if (!module)
+		return false;
+	context->module = module;
+	context->file_relative_ip = frame->abs_ip - module->start + module->file_offset;
+	return true;
+}
+
+bool spulse_frame_iter_next_context(struct spulse_frame_iter *iter,
+				    struct spulse_frame_context *context_out)
+{
+	uint32_t id = spool_frame_iter_next_id(iter);
+
+	if (id == UINT32_MAX)
+		return false;
+	bind(iter->source, iter->pid, id, context_out);
+	return true;
+}
+
+bool spulse_source_bind(const struct spulse_source *source, pid_t pid, uint32_t frame_id,
+			struct spulse_frame_context *context_out)
+{
+	return frame_id < source->frames.len && bind(source, pid, frame_id, context_out);
+}

@@ -1,0 +1,373 @@
+/* SPDX-FileCopyrightText: StackPulse contributors */
+/* SPDX-License-Identifier: MIT */
+#include "writer.h"
+
+#include "source.h"
+
+static int invalid(struct spulse_error **err, const char *what)
+{
+	return err_set(err, SPULSE_ERROR_INVALID_INPUT, "%s", what);
+}
+
+static int unknown_fields(struct spulse_error **err, const char *what)
+{
+	return err_set(err, SPULSE_ERROR_UNSUPPORTED,
+		       "%s fields that this version of the library does not know are set", what);
+}
+
+static int write_header(struct spulse_spool_writer *w, const struct spulse_spool_header *given,
+			struct spulse_error **err)
+{
+	struct header header = {
+		.format = w->format,
+		.has_origin = given->has_clock_origin,
+		.start = given->start_timestamp_us,
+		.interval = given->interval,
+		.monotonic_ns = given->monotonic_ns,
+		.wall = given->wall,
+	};
+	uint8_t bytes[HEADER_MAX];
+
+	return sink_put(&w->sink, bytes, put_header(bytes, &header) - bytes, err);
+}
+
+static int check_header(const struct spulse_spool_header *header, struct spulse_error **err)
+{
+	if (!options_are_known(header, header->size, sizeof(*header)))
+		return unknown_fields(err, "spool header");
+	if (header->format && header->format != 3 && header->format != 4)
+		return err_set(err, SPULSE_ERROR_UNSUPPORTED,
+			       "version %u of the spool format cannot be written, only 3 and 4",
+			       header->format);
+	if (header->format == 3 && header->has_clock_origin)
+		return invalid(err, "version 3 of the spool format has no clock origin");
+	if (header->wall.nanoseconds >= 1000000000)
+		return invalid(err, "the wall time's nanoseconds must be below a second");
+	return 0;
+}
+
+static int check_output(const struct spulse_output *output, struct spulse_error **err)
+{
+	if (!options_are_known(output, output->size, sizeof(*output)))
+		return unknown_fields(err, "output");
+	return output->write ? 0 : invalid(err, "an output needs a write function");
+}
+
+int spulse_spool_writer_new(const struct spulse_output *output, void *data,
+			    const struct spulse_spool_header *header,
+			    struct spulse_spool_writer **writer_out, struct spulse_error **err)
+{
+	struct spulse_spool_writer *w;
+	int r = check_output(output, err);
+
+	if (r == 0)
+		r = check_header(header, err);
+	if (r < 0)
+		return r;
+	w = calloc(1, sizeof(*w));
+	if (!w)
+		return err_no_memory(err);
+	w->format = header->format ? header->format : SPULSE_SPOOL_FORMAT_4;
+	if (!tree_init(&w->tree) || !sink_init(&w->sink, output, data))
+		r = err_no_memory(err);
+	else
+		r = write_header(w, header, err);
+	if (r < 0) {
+		/* The output stays the caller's when there is no writer. */
+		w->sink.output.close = NULL;
+		spulse_spool_writer_free(w);
+		return r;
+	}
+	*writer_out = w;
+	return 0;
+}
+
+void spulse_spool_writer_free(struct spulse_spool_writer *w)
+{
+	if (!w)
+		return;
+	for (size_t i = 0; i < w->thread_states.len; i++) {
+		free(w->thread_states.data[i].frames);
+		free(w->thread_states.data[i].nodes);
+	}
+	vec_free(&w->thread_states);
+	u64map_release(&w->threads);
+	vec_free(&w->modules);
+	vec_free(&w->ids);
+	vec_free(&w->numbers);
+	frame_table_release(&w->frames);
+	tree_release(&w->tree);
+	sink_release(&w->sink);
+	free(w);
+}
+
+uint64_t spool_writer_written(const struct spulse_spool_writer *w)
+{
+	return w->sink.written;
+}
+
+/* Unpinned frames capture which modules there are; version 4 tells kernel from user changes. */
+static void forget(struct spulse_spool_writer *w, bool kernel)
+{
+	frame_table_forget(&w->frames, kernel || w->format == 3);
+}
+
+static int check_module(const struct spulse_spool_writer *w,
+			const struct spulse_module_fields *fields, struct spulse_error **err)
+{
+	if (!options_are_known(fields, fields->size, sizeof(*fields)))
+		return unknown_fields(err, "module");
+	if (!fields->is_kernel && fields->pid < 1)
+		return err_set(err, SPULSE_ERROR_INVALID_INPUT, "process id %d is not positive",
+			       (int)fields->pid);
+	if (w->format == 3 && !utf8_valid((const uint8_t *)fields->path, fields->path_len))
+		return invalid(err, "version 3 of the spool format holds UTF-8 paths only");
+	if (w->modules.len >= UINT32_MAX)
+		return invalid(err, "the spool is full: no module ids are left");
+	return 0;
+}
+
+/* Everything of a module but its path's bytes: tag, nine numbers, the flag, a length. */
+enum { MODULE_HEAD_MAX = 2 + 10 * VARINT_MAX };
+
+static int put_module(struct spulse_spool_writer *w, uint8_t tag,
+		      const struct spulse_module_fields *m, struct spulse_error **err)
+{
+	uint8_t head[MODULE_HEAD_MAX], *p = head;
+	int r;
+
+	*p++ = tag;
+	p = varint_put(p, w->modules.len);
+	p = varint_put(p, zigzag(m->is_kernel ? -1 : m->pid));
+	p = varint_put(p, m->start);
+	p = varint_put(p, m->end);
+	p = varint_put(p, m->file_offset);
+	p = varint_put(p, m->inode);
+	p = varint_put(p, m->device_major);
+	p = varint_put(p, m->device_minor);
+	p = varint_put(p, m->inode_generation);
+	*p++ = m->is_kernel != 0;
+	p = varint_put(p, m->path_len);
+	r = sink_put(&w->sink, head, p - head, err);
+	return r < 0 ? r : sink_put(&w->sink, m->path, m->path_len, err);
+}
+
+/* After the record was written. */
+static void note_module(struct spulse_spool_writer *w, const struct spulse_module_fields *m,
+			uint32_t *id_out)
+{
+	*id_out = w->modules.len;
+	w->modules.data[w->modules.len++] = (struct written_module){
+		.file_offset = m->file_offset,
+		.size = m->end > m->start ? m->end - m->start : 0,
+		.is_kernel = m->is_kernel,
+	};
+	if (!annotation_shaped(m->start, m->end, m->file_offset, m->inode, m->path, m->path_len))
+		forget(w, m->is_kernel);
+}
+
+int spulse_spool_writer_module(struct spulse_spool_writer *w,
+			       const struct spulse_module_fields *fields, uint32_t *id_out,
+			       struct spulse_error **err)
+{
+	int r = check_module(w, fields, err);
+
+	if (r < 0)
+		return r;
+	if (!vec_reserve(&w->modules, 1))
+		return err_no_memory(err);
+	r = put_module(w, TAG_MODULE, fields, err);
+	if (r == 0)
+		note_module(w, fields, id_out);
+	return r;
+}
+
+static int check_symbols(const struct spulse_module_fields *m,
+			 const struct spulse_jit_symbol *symbols, size_t count,
+			 struct spulse_error **err)
+{
+	uint64_t previous = 0;
+
+	if (m->is_kernel)
+		return invalid(err, "a JIT module cannot be a kernel module");
+	if (count > JIT_SYMBOL_MAX)
+		return invalid(err, "a JIT module holds at most 1000000 symbols");
+	for (size_t i = 0; i < count; i++) {
+		const struct spulse_jit_symbol *s = &symbols[i];
+
+		if (s->start >= s->end || s->start < m->start || s->end > m->end ||
+		    s->start < previous)
+			return invalid(err, "JIT symbols must have ranges within their module, in "
+				       "order of their starts");
+		if (s->name_len > JIT_NAME_MAX ||
+		    !utf8_valid((const uint8_t *)s->name, s->name_len))
+			return invalid(err, "a JIT symbol's name must be UTF-8 of at most 1 MiB");
+		previous = s->start;
+	}
+	return 0;
+}
+
+static int put_symbols(struct spulse_spool_writer *w, const struct spulse_jit_symbol *symbols,
+		       size_t count, struct spulse_error **err)
+{
+	uint8_t head[3 * VARINT_MAX], *p = varint_put(head, count);
+	int r = sink_put(&w->sink, head, p - head, err);
+
+	for (size_t i = 0; r == 0 && i < count; i++) {
+		p = varint_put(head, symbols[i].start);
+		p = varint_put(p, symbols[i].end);
+		p = varint_put(p, symbols[i].name_len);
+		r = sink_put(&w->sink, head, p - head, err);
+		if (r == 0)
+			r = sink_put(&w->sink, symbols[i].name, symbols[i].name_len, err);
+	}
+	return r;
+}
+
+int spulse_spool_writer_jit_module(struct spulse_spool_writer *w,
+				   const struct spulse_module_fields *fields,
+				   const struct spulse_jit_symbol *symbols, size_t count,
+				   uint32_t *id_out, struct spulse_error **err)
+{
+	int r = check_module(w, fields, err);
+
+	if (r == 0)
+		r = check_symbols(fields, symbols, count, err);
+	if (r < 0)
+		return r;
+	if (w->format < 4)
+		return err_set(err, SPULSE_ERROR_UNSUPPORTED,
+			       "version 3 of the spool format has no JIT modules");
+	if (!vec_reserve(&w->modules, 1))
+		return err_no_memory(err);
+	r = put_module(w, TAG_JIT_MODULE, fields, err);
+	if (r == 0)
+		r = put_symbols(w, symbols, count, err);
+	if (r == 0)
+		note_module(w, fields, id_out);
+	return r;
+}
+
+static int put_retirement(struct spulse_spool_writer *w, uint8_t tag, uint64_t number,
+			  struct spulse_error **err)
+{
+	uint8_t *p = sink_room(&w->sink, err);
+
+	if (!p)
+		return -(int)spulse_error_kind(w->sink.failed);
+	*p++ = tag;
+	sink_used(&w->sink, varint_put(p, number));
+	return 0;
+}
+
+int spulse_spool_writer_retire_module(struct spulse_spool_writer *w, uint32_t id,
+				      struct spulse_error **err)
+{
+	int r;
+
+	if (id >= w->modules.len)
+		return err_set(err, SPULSE_ERROR_INVALID_INPUT, "there is no module %u", id);
+	r = put_retirement(w, TAG_RETIRE_MODULE, id, err);
+	if (r < 0)
+		return r;
+	forget(w, w->modules.data[id].is_kernel && !w->modules.data[id].is_retired);
+	w->modules.data[id].is_retired = true;
+	return 0;
+}
+
+int spulse_spool_writer_retire_process(struct spulse_spool_writer *w, pid_t pid,
+				       struct spulse_error **err)
+{
+	int r;
+
+	if (pid < 1)
+		return err_set(err, SPULSE_ERROR_INVALID_INPUT, "process id %d is not positive",
+			       (int)pid);
+	r = put_retirement(w, TAG_RETIRE_PROCESS, zigzag(pid), err);
+	if (r == 0)
+		forget(w, false);
+	return r;
+}
+
+int spulse_spool_writer_python_runtime(struct spulse_spool_writer *w,
+				       const struct spulse_python_runtime *record,
+				       struct spulse_error **err)
+{
+	uint8_t *p;
+
+	if (record->pid < 1)
+		return err_set(err, SPULSE_ERROR_INVALID_INPUT, "process id %d is not positive",
+			       (int)record->pid);
+	p = sink_room(&w->sink, err);
+	if (!p)
+		return -(int)spulse_error_kind(w->sink.failed);
+	*p++ = TAG_PYTHON_RUNTIME;
+	p = varint_put(p, record->timestamp_ns);
+	p = varint_put(p, zigzag(record->pid));
+	*p++ = record->is_python != 0;
+	sink_used(&w->sink, p);
+	return 0;
+}
+
+static bool pinned_fits(const struct spulse_spool_writer *w, const struct spulse_frame *frame)
+{
+	const struct written_module *m;
+
+	if (frame->module_id >= w->modules.len)
+		return false;
+	m = &w->modules.data[frame->module_id];
+	return frame->file_relative_ip >= m->file_offset &&
+	       frame->file_relative_ip - m->file_offset < m->size;
+}
+
+uint32_t spool_writer_intern(struct spulse_spool_writer *w, const struct spulse_frame *frame)
+{
+	bool kernel = frame->mode == SPULSE_FRAME_KERNEL;
+
+	if (frame->mode == SPULSE_FRAME_TRUNCATED)
+		return frame_table_intern(&w->frames, FRAME_KIND_MARKER, 0);
+	/* What its module cannot hold goes out by its address alone. */
+	if (pinned_fits(w, frame))
+		return frame_table_intern(&w->frames, (uint64_t)frame->module_id << 1,
+					  frame->file_relative_ip);
+	return frame_table_intern(&w->frames, kernel ? FRAME_KIND_KERNEL : FRAME_KIND_USER,
+				  frame->abs_ip);
+}
+
+int spool_writer_sample(struct spulse_spool_writer *w, const struct spulse_sample *sample,
+			const uint32_t *frames, size_t count, struct spulse_error **err)
+{
+	for (size_t i = 0; i < count; i++)
+		if (frames[i] >= w->frames.slots.len)
+			return invalid(err, "a frame's number was not given out by the writer");
+	return writer_put_sample(w, sample, frames, count, err);
+}
+
+int spulse_spool_writer_sample(struct spulse_spool_writer *w, const struct spulse_sample *sample,
+			       const struct spulse_frame *frames, size_t count,
+			       struct spulse_error **err)
+{
+	w->numbers.len = 0;
+	if (!vec_reserve(&w->numbers, count))
+		return err_no_memory(err);
+	for (size_t i = 0; i < count; i++) {
+		if (frames[i].mode > SPULSE_FRAME_TRUNCATED)
+			return invalid(err, "a frame's mode is none of those known");
+		if (frames[i].module_id != SPULSE_NO_MODULE && !pinned_fits(w, &frames[i]))
+			return invalid(err, "a frame's address is outside of its module");
+		w->numbers.data[i] = spool_writer_intern(w, &frames[i]);
+		if (w->numbers.data[i] == UINT32_MAX)
+			return err_no_memory(err);
+	}
+	return writer_put_sample(w, sample, w->numbers.data, count, err);
+}
+
+int spulse_spool_writer_flush(struct spulse_spool_writer *w, struct spulse_error **err)
+{
+	return sink_flush(&w->sink, err);
+}
+
+int spulse_spool_writer_finish(struct spulse_spool_writer *w, struct spulse_error **err)
+{
+	return sink_flush(&w->sink, err);
+}

@@ -1,0 +1,97 @@
+/* SPDX-FileCopyrightText: StackPulse contributors */
+/* SPDX-License-Identifier: MIT */
+#ifndef SPULSE_SPOOL_WRITER_H
+#define SPULSE_SPOOL_WRITER_H
+
+#include "codec.h"
+#include "spool.h"
+#include "tree.h"
+
+/* Bytes on their way to the output. The first error is kept; after it nothing is written. */
+struct sink {
+	struct spulse_output output;
+	void *data;
+	uint8_t *buf;
+	size_t len;
+	uint64_t written; /* handed to the output */
+	struct spulse_error *failed;
+};
+
+enum { SINK_SIZE = 256 << 10 };
+
+bool sink_init(struct sink *sink, const struct spulse_output *output, void *data);
+/* Room for one small record; NULL after an error, which *err then is. */
+uint8_t *sink_room(struct sink *sink, struct spulse_error **err);
+static inline void sink_used(struct sink *sink, const uint8_t *end)
+{
+	sink->len = end - sink->buf;
+}
+/* Bytes of any number. */
+int sink_put(struct sink *sink, const void *bytes, size_t len, struct spulse_error **err);
+int sink_flush(struct sink *sink, struct spulse_error **err);
+/* Stops the sink with an error of another cause. */
+int sink_fail(struct sink *sink, struct spulse_error *error, struct spulse_error **err);
+void sink_release(struct sink *sink);
+
+/*
+ * Distinct frames, numbered for the caller; each with the id that it has in the file at the
+ * moment. Unpinned frames lose theirs when the modules change, so that the next use writes a
+ * record that captures the new state.
+ */
+struct frame_slot {
+	uint64_t value;
+	uint64_t kind; /* as in the file */
+	uint32_t id; /* in the file, or FRAME_UNWRITTEN */
+};
+
+#define FRAME_UNWRITTEN UINT32_MAX
+
+struct frame_table {
+	VEC(struct frame_slot) slots;
+	uint32_t *index; /* slot + 1, 0 = free */
+	size_t mask;
+	VEC(uint32_t) live_user, live_kernel; /* unpinned ones that have an id */
+	uint32_t next_id;
+};
+
+/* Number of a frame; UINT32_MAX when memory ran out. */
+uint32_t frame_table_intern(struct frame_table *table, uint64_t kind, uint64_t value);
+/* Gives a frame its next id. Room in the live lists was reserved. */
+void frame_table_written(struct frame_table *table, struct frame_slot *slot);
+bool frame_table_reserve(struct frame_table *table, size_t count);
+void frame_table_forget(struct frame_table *table, bool kernel_too);
+void frame_table_release(struct frame_table *table);
+
+/* What the writer knows of a module it wrote. */
+struct written_module {
+	uint64_t file_offset, size;
+	bool is_kernel, is_retired;
+};
+
+struct thread_state {
+	pid_t pid, tid;
+	uint32_t id; /* in the file */
+	uint32_t depth, cap;
+	uint32_t *frames, *nodes; /* of the previous stack, outermost first */
+};
+
+struct spulse_spool_writer {
+	struct sink sink;
+	uint32_t format;
+	uint64_t last_ns;
+	struct frame_table frames;
+	struct tree tree;
+	VEC(struct written_module) modules;
+	struct u64map threads; /* pid and tid: index in thread_states */
+	VEC(struct thread_state) thread_states;
+	uint32_t last_thread;
+	uint32_t threads_written;
+	VEC(uint32_t) ids; /* scratch: the sample's frames */
+	VEC(uint32_t) numbers; /* scratch: frames of a public call */
+};
+
+/* writer_stack.c: writes a sample whose frames were interned. */
+int writer_put_sample(struct spulse_spool_writer *writer, const struct spulse_sample *sample,
+		      const uint32_t *frames, size_t count, struct spulse_error **err);
+
+#endif
