@@ -1,0 +1,186 @@
+/* SPDX-FileCopyrightText: StackPulse contributors */
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the format has no place for: names, command lines, build IDs, the machine, the settings
+ * and the final counters, as annotations that other readers skip.
+ */
+#include "recorder.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <stdio.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MAX_CMDLINE = 4096, MAX_COMM = 64 };
+
+static int put(struct spulse_recorder *rec, pid_t pid, const char *key, const char *value,
+	       size_t len, struct spulse_error **err)
+{
+	return spool_writer_annotate(rec->writer, pid, key, value, len, err);
+}
+
+static int put_text(struct spulse_recorder *rec, const char *key, const char *value,
+		    struct spulse_error **err)
+{
+	return put(rec, -1, key, value, strlen(value), err);
+}
+
+static int put_number(struct spulse_recorder *rec, const char *key, uint64_t value,
+		      struct spulse_error **err)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%" PRIu64, value);
+	return put_text(rec, key, text, err);
+}
+
+int annotate_host(struct spulse_recorder *rec, struct spulse_error **err)
+{
+	struct utsname uts;
+	int r = 0;
+
+	if (!rec_annotates(rec))
+		return 0;
+	if (uname(&uts) == 0) {
+		r = put_text(rec, "host", uts.nodename, err);
+		if (r == 0)
+			r = put_text(rec, "kernel", uts.release, err);
+		if (r == 0)
+			r = put_text(rec, "machine", uts.machine, err);
+	}
+	if (r == 0)
+		r = put_number(rec, "cpus", sysconf(_SC_NPROCESSORS_ONLN), err);
+	if (r == 0)
+		r = put_number(rec, "option/frequency", rec->options.frequency, err);
+	if (r == 0)
+		r = put_number(rec, "option/stack-size", rec->options.stack_size, err);
+	if (r == 0)
+		r = put_number(rec, "option/follow", rec->options.follow, err);
+	return r < 0 ? r : put_number(rec, "option/kernel", rec->options.include_kernel, err);
+}
+
+/* Words separated by blanks; a process may have overwritten its own. */
+static int put_cmdline(struct spulse_recorder *rec, pid_t pid, struct spulse_error **err)
+{
+	struct strbuf cmdline = { 0 };
+	int r = 0;
+
+	if (proc_file_read(pid, 0, "cmdline", 16 << 20, &cmdline) == 0 && cmdline.len) {
+		size_t len = MIN(cmdline.len, MAX_CMDLINE);
+
+		while (len && cmdline.data[len - 1] == '\0')
+			len--;
+		for (size_t i = 0; i < len; i++)
+			if (cmdline.data[i] == '\0')
+				cmdline.data[i] = ' ';
+		if (len)
+			r = put(rec, pid, "cmdline", cmdline.data, len, err);
+	}
+	strbuf_release(&cmdline);
+	return r;
+}
+
+int annotate_process(struct spulse_recorder *rec, struct rec_process *process, const char *comm,
+		     size_t comm_len, struct spulse_error **err)
+{
+	struct strbuf read = { 0 };
+	int r = 0;
+
+	if (!rec_annotates(rec))
+		return 0;
+	if (!comm && proc_file_read(process->pid, 0, "comm", MAX_COMM, &read) == 0) {
+		comm = read.data;
+		comm_len = read.len;
+	}
+	if (comm && comm_len) {
+		r = put(rec, process->pid, "comm", comm, comm_len, err);
+		process->named = true;
+	}
+	strbuf_release(&read);
+	return r < 0 || process->exited ? r : put_cmdline(rec, process->pid, err);
+}
+
+static uint32_t read_name(struct spulse_recorder *rec, const struct rec_thread *thread)
+{
+	struct strbuf comm = { 0 };
+	uint32_t name = UINT32_MAX;
+
+	if (proc_file_read(thread->pid, thread->tid, "comm", MAX_COMM, &comm) == 0 && comm.len)
+		name = intern(&rec->strings, comm.data, comm.len);
+	strbuf_release(&comm);
+	return name;
+}
+
+int annotate_thread(struct spulse_recorder *rec, struct rec_thread *thread,
+		    struct spulse_error **err)
+{
+	const struct interned *name;
+	char key[40];
+
+	if (!rec_annotates(rec))
+		return 0;
+	if (thread->name == UINT32_MAX)
+		thread->name = read_name(rec, thread);
+	thread->sampled = true;
+	if (thread->name == UINT32_MAX)
+		return 0;
+	name = &rec->strings.strings.data[thread->name];
+	snprintf(key, sizeof(key), "thread-name/%d", thread->tid);
+	return put(rec, thread->pid, key, name->bytes, name->len, err);
+}
+
+int annotate_build_id(struct spulse_recorder *rec, uint32_t module, const uint8_t *id, size_t len,
+		      struct spulse_error **err)
+{
+	char key[32], text[2 * sizeof(rec->build_id) + 1];
+
+	if (!rec_annotates(rec) || !len)
+		return 0;
+	snprintf(key, sizeof(key), "build-id/%" PRIu32, module);
+	for (size_t i = 0; i < len; i++)
+		snprintf(text + 2 * i, 3, "%02x", id[i]);
+	return put_text(rec, key, text, err);
+}
+
+/* The losses of single threads, the largest problem first for whoever reads a few only. */
+static int put_losses(struct spulse_recorder *rec, struct spulse_error **err)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < rec->losses.len && r == 0; i++) {
+		const struct spulse_loss *loss = &rec->losses.data[i];
+		char key[48];
+
+		snprintf(key, sizeof(key), "lost/%d/%d", loss->pid, loss->tid);
+		r = put_number(rec, key, loss->lost, err);
+	}
+	return r;
+}
+
+int annotate_end(struct spulse_recorder *rec, struct spulse_error **err)
+{
+	const struct spulse_recording_summary *s = &rec->summary;
+	const struct { const char *key; uint64_t value; } counters[] = {
+		{ "counter/sample-events", s->sample_events },
+		{ "counter/samples", s->samples },
+		{ "counter/lost-events", s->lost_events },
+		{ "counter/lifecycle-gaps", s->lifecycle_gaps },
+		{ "counter/kernel-enabled", s->kernel_enabled },
+		{ "counter/excluded-kernel-samples", s->excluded_kernel_samples },
+		{ "counter/truncated-frame-markers", s->truncated_frame_markers },
+		{ "counter/sample-errors", spulse_summary_sample_errors(s) },
+		{ "counter/unwind-fallbacks", spulse_summary_unwind_fallbacks(s) },
+		{ "counter/uncovered-cpus", rec->uncovered_cpus },
+	};
+	int r = 0;
+
+	if (!rec_annotates(rec))
+		return 0;
+	r = put_text(rec, "event", s->sampling_event == SPULSE_EVENT_CYCLES ? "cycles" :
+								      "cpu-clock", err);
+	for (size_t i = 0; i < ARRAY_LEN(counters) && r == 0; i++)
+		r = put_number(rec, counters[i].key, counters[i].value, err);
+	return r < 0 ? r : put_losses(rec, err);
+}

@@ -1,0 +1,174 @@
+/* SPDX-FileCopyrightText: StackPulse contributors */
+/* SPDX-License-Identifier: MIT */
+/*
+ * Mappings as /proc shows them. Memory without a name is called as the kernel's own records call
+ * it: //anon, with its address as its offset.
+ */
+#include "recorder.h"
+
+#include <string.h>
+#include <unistd.h>
+
+/* Addresses that lie nowhere are no reason to read maps for ever. */
+enum { MAX_TRIED_PAGES = 4096 };
+
+static bool is_memory(const struct proc_map *map)
+{
+	return map->path_len == 0 || !strcmp(map->path, "[heap]") ||
+	       !strcmp(map->path, "[stack]") || has_prefix(map->path, "[anon:");
+}
+
+static struct rec_mapping mapping_of(const struct proc_map *map)
+{
+	struct rec_mapping mapping = {
+		.start = map->start,
+		.end = map->end,
+		.offset = is_memory(map) ? map->start : map->offset,
+		.inode = map->inode,
+		.dev_major = map->dev_major,
+		.dev_minor = map->dev_minor,
+		.path = map->path,
+		.path_len = map->path_len,
+	};
+
+	if (!map->path_len) {
+		mapping.path = "//anon";
+		mapping.path_len = strlen(mapping.path);
+	}
+	return mapping;
+}
+
+static void warn_once(struct rec_process *process, const struct spulse_error *why)
+{
+	if (!process->warned)
+		log_warning("mappings of process %d cannot be read, its addresses are recorded "
+			    "as they are: %s",
+			    process->pid, spulse_error_message(why));
+	process->warned = true;
+}
+
+int maps_read(struct spulse_recorder *rec, struct rec_process *process,
+		      struct proc_maps *maps, bool *gone, struct spulse_error **err)
+{
+	struct spulse_error *why = NULL;
+	int r = proc_maps_read(maps, process->pid, &why);
+	int alive = process_alive(rec, process, r < 0 ? NULL : err);
+
+	*gone = alive == 0;
+	if (r < 0 && spulse_error_kind(why) == SPULSE_ERROR_TARGET_GONE) {
+		*gone = true;
+		r = 0;
+	} else if (r < 0 && spulse_error_kind(why) == SPULSE_ERROR_NO_MEMORY) {
+		r = err_repeat(err, why);
+	} else if (r < 0) {
+		warn_once(process, why);
+		r = 0;
+	} else {
+		r = alive;
+	}
+	spulse_error_free(why);
+	return r;
+}
+
+static int register_all(struct spulse_recorder *rec, struct rec_process *process,
+			const struct proc_maps *maps, uint64_t time, struct spulse_error **err)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < maps->maps.len && r == 0; i++) {
+		struct rec_mapping mapping;
+
+		if (!maps->maps.data[i].exec)
+			continue;
+		mapping = mapping_of(&maps->maps.data[i]);
+		r = modules_map(rec, process, &mapping, err);
+		if (r == 0)
+			r = python_check(rec, process, &mapping, time, err);
+	}
+	return r;
+}
+
+int maps_register(struct spulse_recorder *rec, struct rec_process *process,
+		  const struct proc_maps *maps, struct spulse_error **err)
+{
+	return register_all(rec, process, maps, 0, err);
+}
+
+int maps_look(struct spulse_recorder *rec, struct rec_process *process, bool *gone,
+	      struct spulse_error **err)
+{
+	struct proc_maps maps = { 0 };
+	int r = maps_read(rec, process, &maps, gone, err);
+
+	if (r > 0)
+		r = register_all(rec, process, &maps, rec->newest, err);
+	proc_maps_release(&maps);
+	return MIN(r, 0);
+}
+
+int maps_cover(struct spulse_recorder *rec, struct rec_process *process, uint64_t pc,
+	       struct spulse_error **err)
+{
+	uint64_t page = pc / sysconf(_SC_PAGESIZE);
+	bool added, gone;
+	int r;
+
+	if (process->exited || modules_find(&process->modules, pc) ||
+	    process->tried_pages.count >= MAX_TRIED_PAGES ||
+	    u64map_get(&process->tried_pages, page))
+		return 0;
+	r = maps_look(rec, process, &gone, err);
+	if (r < 0)
+		return r;
+	return u64map_add(&process->tried_pages, page, &added) ? 0 : err_no_memory(err);
+}
+
+/* Whether the snapshot and what is active are one and the same. */
+static bool is_known(const struct rec_process *process, const struct proc_maps *maps)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < maps->maps.len; i++) {
+		const struct rec_module *m;
+		struct rec_mapping seen;
+
+		if (!maps->maps.data[i].exec)
+			continue;
+		seen = mapping_of(&maps->maps.data[i]);
+		m = modules_find(&process->modules, seen.start);
+		if (!m || m->map.start != seen.start || m->map.end != seen.end ||
+		    m->map.offset != seen.offset || m->map.inode != seen.inode ||
+		    m->map.path_len != seen.path_len ||
+		    memcmp(m->map.path, seen.path, seen.path_len) != 0)
+			return false;
+		n++;
+	}
+	return n == process->modules.list.len;
+}
+
+static bool has_code(const struct proc_maps *maps)
+{
+	for (size_t i = 0; i < maps->maps.len; i++)
+		if (maps->maps.data[i].exec)
+			return true;
+	return false;
+}
+
+int maps_reconcile(struct spulse_recorder *rec, struct rec_process *process, bool same_image,
+		   bool *gone, struct spulse_error **err)
+{
+	struct proc_maps maps = { 0 };
+	int r = maps_read(rec, process, &maps, gone, err);
+
+	/* A leader that ended while its threads go on shows no mappings. */
+	if (r > 0 && has_code(&maps) && !(same_image && is_known(process, &maps))) {
+		r = modules_retire(rec, process, err);
+		process->perf_support = REC_PYTHON_UNKNOWN;
+		if (r == 0)
+			r = python_set(rec, process, false, rec->newest, err);
+		if (r == 0)
+			r = register_all(rec, process, &maps, rec->newest, err);
+	}
+	proc_maps_release(&maps);
+	return MIN(r, 0);
+}
