@@ -3,9 +3,6 @@
 /* The calls on a recorder that exists: check, do, latch what ends it. */
 #include "recorder.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 
 static const int64_t cpus_pause_ns = 1000000000;
@@ -271,8 +268,7 @@ const struct spulse_loss *spulse_recorder_losses(struct spulse_recorder *rec, si
 int spulse_recorder_tail(struct spulse_recorder *rec, struct spulse_tail **tail_out,
 			 struct spulse_error **err)
 {
-	char self[32];
-	int fd, r;
+	int r;
 
 	if (!rec->channel)
 		return err_set(err, SPULSE_ERROR_INVALID_INPUT,
@@ -284,13 +280,8 @@ int spulse_recorder_tail(struct spulse_recorder *rec, struct spulse_tail **tail_
 		if (r < 0)
 			return r;
 	}
-	/* A descriptor with a position of its own. */
-	snprintf(self, sizeof(self), "/proc/self/fd/%d", rec->fd);
-	fd = open(self, (rec->options.disposable ? O_RDWR : O_RDONLY) | O_CLOEXEC);
-	if (fd < 0)
-		return err_io(err, errno, rec->path, "cannot read the spool back");
-	r = spool_tail_open_channel(fd, rec->path, rec->channel, NULL, rec->options.disposable,
-				    tail_out, err);
+	r = spool_tail_open_channel(rec->fd, rec->path, rec->channel, NULL,
+				    rec->options.disposable, tail_out, err);
 	if (r == 0)
 		rec->tail_taken = true;
 	return r;
