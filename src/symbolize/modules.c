@@ -292,7 +292,7 @@ void modules_trim(struct spulse_symbolizer *sym)
 	}
 }
 
-void modules_release(struct spulse_symbolizer *sym)
+void symbolizer_release_modules(struct spulse_symbolizer *sym)
 {
 	struct u64map_slot *slot;
 	size_t i = 0;

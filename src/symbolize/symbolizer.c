@@ -207,7 +207,7 @@ void spulse_symbolizer_free(struct spulse_symbolizer *sym)
 
 	if (!sym)
 		return;
-	modules_release(sym);
+	symbolizer_release_modules(sym);
 	spulse_module_free(sym->file_module);
 	free_processes(sym);
 	while (sym->frames && (slot = u64map_next(&sym->kernel_frames, &i)))

@@ -189,7 +189,7 @@ struct module_state *module_state_of(struct spulse_symbolizer *sym,
 void module_retire(struct spulse_symbolizer *sym, const struct spulse_module *module);
 /* Closes images over the limit; between calls. */
 void modules_trim(struct spulse_symbolizer *sym);
-void modules_release(struct spulse_symbolizer *sym);
+void symbolizer_release_modules(struct spulse_symbolizer *sym);
 
 /* Options checked and applied, nothing to resolve yet. */
 int symbolizer_make(const struct spulse_symbolizer_options *opts, struct spulse_symbolizer **out,
