@@ -59,7 +59,7 @@ static struct spulse_launch *launch(const char *const *argv, const char *const *
 static const char *run_program(const char *const *argv, const char *const *overrides)
 {
 	static char output[4096];
-	int status, out = dup(1);
+	int status, out = fcntl(1, F_DUPFD_CLOEXEC, 0);
 	struct spulse_launch *l;
 	ssize_t n;
 
