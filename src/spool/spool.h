@@ -46,6 +46,7 @@ struct spool_attachment {
 	void (*ref)(struct spool_attachment *attachment);
 	void (*unref)(struct spool_attachment *attachment);
 	const char *kind; /* names what is behind it */
+	void *data;	  /* "images": the struct image_handover of the recorder */
 };
 struct spool_attachment *spool_source_attachment(const struct spulse_source *source);
 
