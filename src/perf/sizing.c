@@ -34,7 +34,7 @@ too_big:
 int perf_ring_size(uint64_t stack_size, uint32_t stacks, size_t page, size_t cpus,
 		   uint64_t *minimum_out, uint64_t *wanted_out, struct spulse_error **err)
 {
-	uint64_t minimum, wanted, budget = PERF_RING_BUDGET / MAX(cpus, 1);
+	uint64_t minimum = 0, wanted = 0, budget = PERF_RING_BUDGET / MAX(cpus, 1);
 	int r = bytes_for(stack_size, stacks ? stacks : PERF_DEFAULT_RING_STACKS, page, &wanted,
 			  err);
 

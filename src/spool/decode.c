@@ -236,7 +236,7 @@ static int decode_frame(struct cursor *c, struct decoder *d)
 static int decode_node(struct cursor *c, struct decoder *d)
 {
 	uint64_t prefix;
-	uint32_t frame;
+	uint32_t frame = 0;
 
 	TRY(get_dense(c, d->source->nodes.len, "stack node"));
 	TRY(get_uv(c, &prefix));

@@ -295,7 +295,7 @@ static int reclaim_previous(struct spulse_tail *tail, struct spulse_error **err)
 int spulse_tail_poll(struct spulse_tail *tail, const struct spulse_batch **batch_out,
 		     struct spulse_error **err)
 {
-	uint64_t size;
+	uint64_t size = 0;
 	int r = reclaim_previous(tail, err);
 
 	if (r == 0)
@@ -321,7 +321,7 @@ int spulse_tail_poll(struct spulse_tail *tail, const struct spulse_batch **batch
 /* 1 when a poll will deliver, 0 when the time is over. */
 static int wait_foreign(struct spulse_tail *tail, int64_t timeout_ns, struct spulse_error **err)
 {
-	uint64_t size;
+	uint64_t size = 0;
 	int r;
 
 	for (;;) {
