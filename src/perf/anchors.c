@@ -132,7 +132,11 @@ static bool live_settled(struct perf_source *source, size_t stream)
 
 static void live_advance(struct perf_source *source, size_t stream)
 {
-	perf_stream_advance(stream_of(source, stream));
+	struct perf_stream *s = stream_of(source, stream);
+
+	if (unlikely(s->front.type == PERF_RECORD_COMM && s->front_size && s->front.comm.exec))
+		perf_members_executed((struct perf_events *)source, s->front.pid);
+	perf_stream_advance(s);
 }
 
 static int live_detach(struct perf_source *source, struct spulse_error **err)

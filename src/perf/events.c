@@ -158,6 +158,7 @@ static int open_member(struct opening *o, uint32_t cpu, enum perf_event_kind kin
 	member.ring = index;
 	member.inherits = o->attr.inherit;
 	member.on_exec = o->attr.enable_on_exec;
+	events->wait_for_exec |= member.on_exec;
 	events->members.data[events->members.len++] = member;
 	return 0;
 }
@@ -194,8 +195,9 @@ static uint64_t largest_ring_since(const struct perf_events *events, size_t from
 }
 
 /*
- * As open_everywhere(), but all or nothing. When a CPU has no room for even the smallest ring, because those before it
- * took all of the locked memory, everything is opened again with rings of half the size.
+ * As open_everywhere(), but all or nothing. When a CPU has no room for even the smallest ring,
+ * because those before it took all of the locked memory, everything is opened again with rings of
+ * half the size.
  */
 static int open_thread(struct opening *o, const uint32_t *cpus, size_t cpu_count)
 {
@@ -442,7 +444,8 @@ size_t perf_events_cover_cpus(struct perf_events *events, const uint32_t *cpus, 
 	}
 	if (added) {
 		perf_anchors_place(events, NULL);
-		perf_events_enable(events, NULL);
+		if (events->running)
+			perf_events_enable(events, NULL);
 	}
 	return uncovered;
 }

@@ -211,6 +211,8 @@ struct perf_events {
 	size_t watched;
 	int64_t watched_at; /* monotonic ns of the last look */
 	bool anchors_missing, data_seen;
+	bool running;	   /* enabled and not paused */
+	bool wait_for_exec; /* some member is left to an execve */
 };
 
 extern const struct perf_source_ops perf_live_ops;
@@ -224,6 +226,8 @@ int perf_member_read_loss(struct perf_events *events, struct perf_member *member
 			  struct spulse_error **err);
 /* Closes one that owns no ring; the last member takes its place. */
 void perf_member_close(struct perf_events *events, size_t index);
+/* A process executed a program: the kernel has enabled what waited for it. */
+void perf_members_executed(struct perf_events *events, pid_t pid);
 /* Gives each ring without one a descriptor to wait on. */
 int perf_anchors_place(struct perf_events *events, struct spulse_error **err);
 /* Forgets `fd` as an anchor. */

@@ -159,6 +159,7 @@ int perf_events_enable(struct perf_events *events, struct spulse_error **err)
 	int r = switch_all(events, true, true, err);
 	int second = switch_all(events, false, true, r < 0 ? NULL : err);
 
+	events->running = true;
 	return r < 0 ? r : second;
 }
 
@@ -167,7 +168,24 @@ int perf_events_disable(struct perf_events *events, struct spulse_error **err)
 	int r = switch_all(events, true, false, err);
 	int second = switch_all(events, false, false, r < 0 ? NULL : err);
 
+	events->running = false;
 	return r < 0 ? r : second;
+}
+
+void perf_members_executed(struct perf_events *events, pid_t pid)
+{
+	if (!events->wait_for_exec)
+		return;
+	events->wait_for_exec = false;
+	for (size_t i = 0; i < events->members.len; i++) {
+		struct perf_member *m = &events->members.data[i];
+
+		if (m->on_exec && m->pid == pid) {
+			m->on_exec = false;
+			m->enabled = true;
+		}
+		events->wait_for_exec |= m->on_exec;
+	}
 }
 
 /* ---- losses ---- */

@@ -172,8 +172,8 @@ int perf_events_read_losses(struct perf_events *events, perf_loss_fn fn, void *d
 bool perf_events_kernel_enabled(const struct perf_events *events);
 enum spulse_sampling_event perf_events_event(const struct perf_events *events);
 void perf_events_ring_range(const struct perf_events *events, uint64_t *min, uint64_t *max);
-/* Opens and enables all tracked threads on CPUs (online ones, ascending) that came after the
- * events were opened; returns how many CPUs stay uncovered. */
+/* Opens all tracked threads on CPUs (online ones, ascending) that came after the events were
+ * opened, and enables them unless recording is paused; returns how many CPUs stay uncovered. */
 size_t perf_events_cover_cpus(struct perf_events *events, const uint32_t *cpus, size_t count);
 /* Descriptors that are open now. */
 size_t perf_events_descriptors(const struct perf_events *events);

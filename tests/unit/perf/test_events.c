@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "perf_fake.h"
+#include "perf_records.h"
 
 static const uint32_t cpus[] = { 0, 2, 5 };
 static const pid_t tids[] = { 10, 11, 12 };
@@ -442,6 +443,56 @@ static void test_new_cpu_is_covered(void **state)
 	assert_int_equal(perf_events_descriptors(events), 12);
 }
 
+static void test_new_cpu_stays_silent_while_paused(void **state)
+{
+	static const uint32_t more[] = { 0, 2, 5, 7 };
+
+	(void)state;
+	make();
+	assert_int_equal(open_all(), 0);
+	assert_int_equal(perf_events_enable(events, &err), 0);
+	assert_int_equal(perf_events_disable(events, &err), 0);
+	perf_fake.ioctls.len = 0;
+	assert_int_equal(perf_events_cover_cpus(events, more, 4), 0);
+	assert_int_equal(perf_events_descriptors(events), 12);
+	assert_int_equal(count_ioctls(PERF_EVENT_IOC_ENABLE), 0);
+	assert_int_equal(perf_events_enable(events, &err), 0);
+	assert_int_equal(count_ioctls(PERF_EVENT_IOC_ENABLE), 12);
+}
+
+static void tell_of_exec(pid_t pid)
+{
+	struct perf_source *source = perf_events_source(events);
+	const struct perf_event *event;
+	struct perf_records w;
+
+	perf_records_init(&w, PERF_REGS_HOST);
+	perf_put_comm(&w, pid, pid, 1, true, "program");
+	perf_fake_produce(perf_fake.maps.data[0].page, w.bytes.data, w.bytes.len);
+	perf_records_release(&w);
+	assert_int_equal(source->ops->snapshot(source, 0, &err), 0);
+	assert_int_equal(source->ops->front(source, 0, &event, &err), 1);
+	source->ops->advance(source, 0);
+}
+
+/* Before the execve a new CPU waits for it as well; afterwards it is enabled like any other. */
+static void test_new_cpu_after_an_execve_is_enabled(void **state)
+{
+	static const uint32_t more[] = { 0, 2, 5, 7, 8 };
+
+	(void)state;
+	make();
+	assert_int_equal(perf_events_open(events, 10, tids, 1, true, false, &opened, &err), 0);
+	assert_int_equal(perf_events_enable(events, &err), 0);
+	assert_int_equal(perf_events_cover_cpus(events, more, 4), 0);
+	assert_true(vec_last(&perf_fake.opens).attr.enable_on_exec);
+	assert_int_equal(count_ioctls(PERF_EVENT_IOC_ENABLE), 0);
+	tell_of_exec(10);
+	assert_int_equal(perf_events_cover_cpus(events, more, 5), 0);
+	assert_false(vec_last(&perf_fake.opens).attr.enable_on_exec);
+	assert_int_equal(count_ioctls(PERF_EVENT_IOC_ENABLE), 1);
+}
+
 static int no_cpu_7(const struct perf_event_attr *attr, pid_t pid, int cpu)
 {
 	(void)attr;
@@ -535,6 +586,8 @@ int main(void)
 		CASE(test_loss_counter_that_goes_back_is_refused),
 		CASE(test_short_loss_counter_is_refused),
 		CASE(test_new_cpu_is_covered),
+		CASE(test_new_cpu_stays_silent_while_paused),
+		CASE(test_new_cpu_after_an_execve_is_enabled),
 		CASE(test_cpu_that_cannot_be_covered_is_counted),
 		CASE(test_blocked_time_has_rings_of_its_own),
 		CASE(test_every_process_is_one_event_per_cpu),
