@@ -215,12 +215,13 @@ static int start(struct attaching *a, struct spulse_error **err)
 	return r < 0 || a->stopped ? r : read_maps(a, err);
 }
 
-static int name_threads(struct attaching *a, struct spulse_error **err)
+/* What a suspended launch is called now is no name of its program. */
+static int describe(struct attaching *a, struct spulse_error **err)
 {
-	int r = annotate_process(a->rec, a->process, NULL, 0, err);
-
 	process_read_exe(a->process);
-	return r;
+	if (a->attach->mode == SPULSE_ATTACH_ON_EXEC)
+		return 0;
+	return annotate_process(a->rec, a->process, NULL, 0, err);
 }
 
 static int attach_steps(struct attaching *a,
@@ -240,7 +241,7 @@ static int attach_steps(struct attaching *a,
 		r = start(a, err);
 	if (r == 0 && a->has_maps)
 		r = maps_register(a->rec, a->process, &a->maps, err);
-	return r < 0 ? r : name_threads(a, err);
+	return r < 0 ? r : describe(a, err);
 }
 
 static void roll_back(struct attaching *a)

@@ -268,6 +268,7 @@ const struct spulse_loss *spulse_recorder_losses(struct spulse_recorder *rec, si
 int spulse_recorder_tail(struct spulse_recorder *rec, struct spulse_tail **tail_out,
 			 struct spulse_error **err)
 {
+	struct spool_attachment *images;
 	int r;
 
 	if (!rec->channel)
@@ -280,8 +281,12 @@ int spulse_recorder_tail(struct spulse_recorder *rec, struct spulse_tail **tail_
 		if (r < 0)
 			return r;
 	}
-	r = spool_tail_open_channel(rec->fd, rec->path, rec->channel, NULL,
+	images = share_images(rec);
+	if (!images)
+		return err_no_memory(err);
+	r = spool_tail_open_channel(rec->fd, rec->path, rec->channel, images,
 				    rec->options.disposable, tail_out, err);
+	images->unref(images);
 	if (r == 0)
 		rec->tail_taken = true;
 	return r;

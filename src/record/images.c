@@ -105,7 +105,8 @@ void images_attach(struct spulse_recorder *rec, struct rec_process *process,
 	note_build_id(rec, image);
 	if (image_bias(image, map->start, map->end, map->offset, &module->bias))
 		module->image = rules_of(rec, image);
-	image_unref(image);
+	image_unref(module->file);
+	module->file = image;
 }
 
 void images_release(struct spulse_recorder *rec)
@@ -115,4 +116,5 @@ void images_release(struct spulse_recorder *rec)
 	vec_free(&rec->rules);
 	u64map_release(&rec->rule_of_image);
 	image_cache_unref(rec->images);
+	image_handover_unref(rec->handover);
 }

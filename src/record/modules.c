@@ -100,7 +100,11 @@ static int write_module(struct spulse_recorder *rec, pid_t pid, struct rec_modul
 		.path_len = m->map.path_len,
 	};
 
-	return spulse_spool_writer_module(rec->writer, &fields, &m->id, err);
+	int r = spulse_spool_writer_module(rec->writer, &fields, &m->id, err);
+
+	if (r == 0)
+		image_handover_add(rec->handover, m->id, m->file);
+	return r;
 }
 
 /* Shows the unwinder what a module is. */
@@ -144,8 +148,10 @@ static int add_module(struct spulse_recorder *rec, struct rec_process *process,
 	if (r == 0)
 		r = insert(&process->modules, first_ending_after(&process->modules, m->map.start),
 			   m, err);
-	if (r < 0)
+	if (r < 0) {
 		unw_image_unref(m->image);
+		image_unref(m->file);
+	}
 	return r;
 }
 
@@ -164,6 +170,7 @@ static int add_rest(struct spulse_recorder *rec, struct rec_process *process,
 		rest.map.offset = UINT64_MAX;
 	if (rest.image)
 		unw_image_ref(rest.image);
+	image_ref(rest.file);
 	return add_module(rec, process, &rest, err);
 }
 
@@ -238,6 +245,7 @@ int modules_map(struct spulse_recorder *rec, struct rec_process *process,
 		if (known->image || !known->opens_left)
 			return 0;
 		images_attach(rec, process, known);
+		image_handover_add(rec->handover, known->id, known->file);
 		return known->image ? place(process, known, err) : 0;
 	}
 	u64map_release(&process->tried_pages);
@@ -289,6 +297,7 @@ int modules_fork(struct spulse_recorder *rec, struct rec_process *parent,
 			break;
 		if (m.image)
 			unw_image_ref(m.image);
+		image_ref(m.file);
 		child->modules.list.data[child->modules.list.len++] = m;
 	}
 	return r;
@@ -307,7 +316,9 @@ int modules_retire(struct spulse_recorder *rec, struct rec_process *process,
 
 void modules_release(struct rec_modules *modules)
 {
-	for (size_t i = 0; i < modules->list.len; i++)
+	for (size_t i = 0; i < modules->list.len; i++) {
 		unw_image_unref(modules->list.data[i].image);
+		image_unref(modules->list.data[i].file);
+	}
 	vec_free(&modules->list);
 }

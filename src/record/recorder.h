@@ -29,6 +29,7 @@ struct rec_module {
 	uint32_t id;
 	uint8_t opens_left;	/* of its image */
 	bool kernel;
+	struct image *file;	 /* or NULL */
 	struct unw_image *image; /* or NULL */
 	uint64_t bias;
 };
@@ -136,6 +137,7 @@ struct spulse_recorder {
 	char *path;
 	bool tail_taken;
 	struct spool_channel *channel;
+	struct image_handover *handover; /* open images for the tail; NULL without one */
 };
 
 static inline bool rec_annotates(const struct spulse_recorder *rec)
@@ -165,6 +167,8 @@ void modules_release(struct rec_modules *modules);
 /* images.c */
 void images_attach(struct spulse_recorder *rec, struct rec_process *process,
 		   struct rec_module *module);
+/* Starts sharing the open images with a tail; NULL when memory ran out. */
+struct spool_attachment *share_images(struct spulse_recorder *rec);
 void images_release(struct spulse_recorder *rec);
 /* maps.c */
 /*
