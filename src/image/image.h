@@ -129,6 +129,19 @@ int image_symbols(struct image *image, bool dynamic,
 		  struct spulse_error **err);
 
 /*
+ * Images that one part of the program opened for another, by module id: exact even when the file
+ * was deleted or replaced since. Bounded; the oldest go first. It locks itself.
+ */
+struct image_handover;
+struct image_handover *image_handover_new(void); /* NULL: memory ran out */
+struct image_handover *image_handover_ref(struct image_handover *handover);
+void image_handover_unref(struct image_handover *handover);
+void image_handover_add(struct image_handover *handover, uint32_t module, struct image *image);
+/* With a reference; NULL when there is none (any more). */
+struct image *image_handover_get(struct image_handover *handover, uint32_t module);
+void image_handover_remove(struct image_handover *handover, uint32_t module);
+
+/*
  * Address of the image in a process: *bias = run address - file address (wrapping) for a mapping
  * of `file_offset` over [start, end). False when no segment, or more than one, explains it.
  */

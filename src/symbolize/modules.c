@@ -55,7 +55,7 @@ static bool is_unchanged(const struct module_state *state)
 	int fd = image_fd(state->native->image);
 	struct stat st;
 
-	if (fd < 0)
+	if (fd < 0 || state->trusted)
 		return true;
 	return !fstat(fd, &st) && (uint64_t)st.st_size == id->size && st.st_ino == id->inode &&
 	       major(st.st_dev) == id->dev_major && minor(st.st_dev) == id->dev_minor &&
@@ -106,28 +106,6 @@ static struct module_facts facts_of(const struct spulse_module *module)
 	};
 }
 
-static enum image_failure open_image(struct spulse_symbolizer *sym, struct module_state *state,
-				     struct image **image_out)
-{
-	const struct spulse_module *module = state->module;
-	struct image_request request = {
-		.pid = spulse_module_pid(module),
-		.start = spulse_module_start(module),
-		.end = spulse_module_end(module),
-		.file_offset = spulse_module_file_offset(module),
-		.inode = spulse_module_inode(module),
-		.generation = spulse_module_inode_generation(module),
-		.dev_major = spulse_module_device_major(module),
-		.dev_minor = spulse_module_device_minor(module),
-		.path = spulse_module_path(module),
-		.sysroot = sym->sysroot,
-	};
-
-	spulse_error_free(state->refusal);
-	state->refusal = NULL;
-	return image_open(sym->images, &request, image_out, &state->refusal);
-}
-
 /* Keeps an image, whose reference is taken over, as that of a module. */
 static bool keep_image(struct spulse_symbolizer *sym, struct module_state *state,
 		       struct image *image, const struct module_facts *facts, uint64_t bias)
@@ -163,7 +141,7 @@ static bool accept_image(struct spulse_symbolizer *sym, struct module_state *sta
 	struct module_facts facts = facts_of(module);
 	uint64_t bias;
 
-	if (state->opened && image_fd(image) >= 0 &&
+	if (state->opened && image_fd(image) >= 0 && !state->trusted &&
 	    !same_identity(&state->identity, image_identity(image))) {
 		image_unref(image);
 		refuse(state, "the file was replaced by another one");
@@ -195,7 +173,7 @@ static bool ensure_image(struct spulse_symbolizer *sym, struct module_state *sta
 	state->checked = sym->call;
 	if (state->native)
 		return true;
-	switch (open_image(sym, state, &image)) {
+	switch (module_image(sym, state, &image)) {
 	case IMAGE_OK:
 		return accept_image(sym, state, image);
 	case IMAGE_RETRY:

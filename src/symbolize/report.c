@@ -25,6 +25,10 @@ static void describe(struct spulse_symbolizer *sym, const struct spulse_module *
 		strbuf_printf(sb, "%s\n", spulse_error_message(state->refusal));
 	else
 		strbuf_puts(sb, "the mapping has no file\n");
+	if (state->native && state->trusted)
+		strbuf_puts(sb, "the recorder's own open image\n");
+	if (state->native && state->unverified)
+		strbuf_puts(sb, "not verified: the recording holds no build ID of it\n");
 }
 
 int spulse_symbolizer_module_report(struct spulse_symbolizer *sym, size_t index,

@@ -129,6 +129,7 @@ int spulse_symbolizer_new(const struct spulse_source *source,
 			  struct spulse_symbolizer **symbolizer_out, struct spulse_error **err)
 {
 	struct spulse_symbolizer *sym = NULL;
+	const struct spool_attachment *attachment;
 	int r;
 
 	if (!source)
@@ -138,6 +139,9 @@ int spulse_symbolizer_new(const struct spulse_source *source,
 		return r;
 	sym->source = source;
 	sym->source_number = spool_source_number(source);
+	attachment = spool_source_attachment(source);
+	if (attachment && !strcmp(attachment->kind, "images"))
+		sym->handover = attachment->data;
 	*symbolizer_out = sym;
 	return 0;
 }

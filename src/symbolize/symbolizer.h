@@ -49,6 +49,8 @@ struct module_state {
 	struct spulse_error *refusal;	     /* of the last attempt to open */
 	struct image_identity identity;      /* once opened: no other file will do */
 	bool opened, unsupported, retired;
+	bool trusted;	  /* the recorder's own image: the file's later fate does not matter */
+	bool unverified;  /* below a system root, and the recording holds no build ID */
 	uint8_t attempts;
 	uint64_t checked; /* call in which the image was last found to be the same */
 	uint64_t failed;  /* call in which it could not be opened */
@@ -79,8 +81,9 @@ struct spulse_symbolizer {
 	void *backend_data;
 	struct native_store *store;
 	struct image_cache *images;
-	struct u64map build_ids; /* module id -> annotation index + 1 */
-	bool build_ids_read;
+	struct u64map build_ids; /* module id, or hash of its file -> annotation index */
+	size_t annotations_seen;
+	struct image_handover *handover; /* images of the recorder at work; borrowed */
 
 	enum spulse_kernel_symbols kernel_source;
 	struct kernel_table *kernel;
@@ -190,6 +193,10 @@ void module_retire(struct spulse_symbolizer *sym, const struct spulse_module *mo
 /* Closes images over the limit; between calls. */
 void modules_trim(struct spulse_symbolizer *sym);
 void symbolizer_release_modules(struct spulse_symbolizer *sym);
+
+/* Opens the file that a module was mapped from; the error goes to state->refusal. */
+enum image_failure module_image(struct spulse_symbolizer *sym, struct module_state *state,
+				struct image **image_out);
 
 /* Options checked and applied, nothing to resolve yet. */
 int symbolizer_make(const struct spulse_symbolizer_options *opts, struct spulse_symbolizer **out,
