@@ -173,6 +173,7 @@ int annotate_end(struct spulse_recorder *rec, struct spulse_error **err)
 		{ "counter/sample-errors", spulse_summary_sample_errors(s) },
 		{ "counter/unwind-fallbacks", spulse_summary_unwind_fallbacks(s) },
 		{ "counter/uncovered-cpus", rec->uncovered_cpus },
+		{ "counter/cut-off-cpu-samples", offcpu_cut(rec) },
 	};
 	int r = 0;
 

@@ -323,6 +323,8 @@ static void last_steps(struct spulse_recorder *rec, struct spulse_error **first)
 	if (!rec->terminal) {
 		r = drain(rec, REC_FINAL, &why);
 		if (r == 0)
+			r = offcpu_finish(rec, &why);
+		if (r == 0)
 			r = annotate_end(rec, &why);
 		note(first, why, r);
 		why = NULL;

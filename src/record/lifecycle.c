@@ -112,6 +112,7 @@ static int on_exit_record(struct spulse_recorder *rec, const struct perf_event *
 
 	if (process)
 		process->exit_time = event->time;
+	offcpu_forget(rec, event->tid);
 	/* A thread that was found late may never have had events. */
 	if (!thread || thread->pid != event->pid)
 		return 0;
@@ -209,6 +210,9 @@ int lifecycle_event(void *data, const struct perf_event *event, struct spulse_er
 		return on_exit_record(rec, event, err);
 	case PERF_RECORD_COMM:
 		return on_comm(rec, event, err);
+	case PERF_RECORD_SWITCH:
+	case PERF_RECORD_SWITCH_CPU_WIDE:
+		return offcpu_switch(rec, event, err);
 	case PERF_RECORD_LOST_SAMPLES:
 		return on_lost_samples(rec, event, err);
 	default:

@@ -275,6 +275,7 @@ void spulse_recorder_free(struct spulse_recorder *rec)
 		perf_events_disable(rec->events, NULL);
 	abandon_channel(rec);
 	free_tables(rec);
+	offcpu_free(rec);
 	unwinder_free(rec->unwinder);
 	images_release(rec);
 	merge_release(&rec->merge);

@@ -232,7 +232,21 @@ int python_set(struct spulse_recorder *rec, struct rec_process *process, bool on
 /* sample.c */
 int sample_take(struct spulse_recorder *rec, const struct perf_event *event,
 		struct spulse_error **err);
+/* Adds a sample's frames, innermost first, to the *n that are in rec->frames. */
+int sample_collect(struct spulse_recorder *rec, struct rec_process *process,
+		   const struct perf_event *event, size_t *n, struct spulse_error **err);
 int sample_prepare(struct spulse_recorder *rec, struct spulse_error **err);
+/* offcpu.c: all do nothing unless blocked time is asked for. */
+int offcpu_prepare(struct spulse_recorder *rec, struct spulse_error **err);
+int offcpu_sample(struct spulse_recorder *rec, struct rec_process *process,
+		  const struct perf_event *event, struct spulse_error **err);
+int offcpu_switch(struct spulse_recorder *rec, const struct perf_event *event,
+		  struct spulse_error **err);
+void offcpu_forget(struct spulse_recorder *rec, pid_t tid);
+/* Writes the waits that are not over. */
+int offcpu_finish(struct spulse_recorder *rec, struct spulse_error **err);
+uint64_t offcpu_cut(const struct spulse_recorder *rec);
+void offcpu_free(struct spulse_recorder *rec);
 /* lifecycle.c */
 int lifecycle_event(void *data, const struct perf_event *event, struct spulse_error **err);
 /* Carries out what waits; may_open false: nothing new is opened. */

@@ -79,13 +79,14 @@ static bool take_chain(struct spulse_recorder *rec, const struct rec_process *pr
 		       const struct perf_sample_data *data, bool keep_user, size_t *n)
 {
 	bool kernel = false, first = true, leading = true;
+	size_t before = *n;
 
 	for (uint64_t i = 0; i < data->callchain_len; i++) {
 		uint64_t address = data->callchain[i];
 
 		if (i == 0 || is_marker(address)) {
 			kernel = marks_kernel(address);
-			leading &= kernel || *n == 0;
+			leading &= kernel || *n == before;
 			first = true;
 			if (is_marker(address))
 				continue;
@@ -169,8 +170,7 @@ static bool walk(struct spulse_recorder *rec, struct rec_process *process,
 	return true;
 }
 
-/* Makes the list of frames; an error only when memory or the spool's numbers ran out. */
-static int collect(struct spulse_recorder *rec, struct rec_process *process,
+int sample_collect(struct spulse_recorder *rec, struct rec_process *process,
 		   const struct perf_event *event, size_t *n, struct spulse_error **err)
 {
 	const struct perf_sample_data *data = &event->sample;
@@ -224,27 +224,56 @@ static int name_thread(struct spulse_recorder *rec, const struct perf_event *eve
 	return thread ? annotate_thread(rec, thread, err) : err_no_memory(err);
 }
 
+static struct rec_process *process_of(struct spulse_recorder *rec, const struct perf_event *event,
+				      struct spulse_error **err)
+{
+	if (!rec->last || rec->last->pid != event->pid)
+		rec->last = process_get(rec, event->pid, err);
+	return rec->last;
+}
+
+static int take(struct spulse_recorder *rec, const struct perf_event *event,
+		struct spulse_error **err)
+{
+	struct rec_process *process = process_of(rec, event, err);
+	size_t n = 0;
+	int r;
+
+	if (!process)
+		return -(int)spulse_error_kind(*err);
+	r = name_thread(rec, event, err);
+	if (r == 0)
+		r = sample_collect(rec, process, event, &n, err);
+	return r < 0 ? r : write_sample(rec, event, n, err);
+}
+
+/* A sample at a context switch counts for the samples that its wait becomes. */
+static int take_switch(struct spulse_recorder *rec, const struct perf_event *event,
+		       struct spulse_error **err)
+{
+	struct rec_process *process;
+	int r;
+
+	if (!event->has_ids || event->pid <= 0 || event->tid <= 0 || !event->has_time)
+		return 0;
+	process = process_of(rec, event, err);
+	if (!process)
+		return -(int)spulse_error_kind(*err);
+	r = name_thread(rec, event, err);
+	return r < 0 ? r : offcpu_sample(rec, process, event, err);
+}
+
 int sample_take(struct spulse_recorder *rec, const struct perf_event *event,
 		struct spulse_error **err)
 {
-	struct rec_process *process = rec->last;
-	size_t n = 0;
-	int r = 0;
+	int r;
 
+	if (event->sample.event_id == PERF_EVENT_CONTEXT_SWITCH)
+		return take_switch(rec, event, err);
 	rec->summary.sample_events++;
 	if (!passes(rec, event))
 		return 0;
-	if (!process || process->pid != event->pid)
-		process = process_get(rec, event->pid, err);
-	if (!process)
-		r = err && *err ? -(int)spulse_error_kind(*err) : -SPULSE_ERROR_NO_MEMORY;
-	rec->last = process;
-	if (r == 0)
-		r = name_thread(rec, event, err);
-	if (r == 0)
-		r = collect(rec, process, event, &n, err);
-	if (r == 0)
-		r = write_sample(rec, event, n, err);
+	r = take(rec, event, err);
 	if (r < 0)
 		rec->summary.failed_samples++;
 	return r;
@@ -277,5 +306,5 @@ int sample_prepare(struct spulse_recorder *rec, struct spulse_error **err)
 	if (r < 0)
 		return r;
 	rec->marker = spool_writer_intern(rec->writer, &marker);
-	return rec->marker == UINT32_MAX ? err_no_memory(err) : 0;
+	return rec->marker == UINT32_MAX ? err_no_memory(err) : offcpu_prepare(rec, err);
 }
