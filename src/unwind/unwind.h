@@ -46,6 +46,8 @@ struct unw_sections {
 	const uint8_t *eh_frame, *eh_frame_hdr, *debug_frame;
 	size_t eh_frame_len, eh_frame_hdr_len, debug_frame_len;
 	uint64_t eh_frame_addr, eh_frame_hdr_addr, debug_frame_addr, text_addr, got_addr;
+	const uint8_t *text; /* code bytes at text_addr; may be NULL */
+	size_t text_len;
 };
 int unw_image_from_sections(const struct unw_sections *sections, struct unw_image **out,
 			    struct spulse_error **err);
@@ -61,11 +63,15 @@ struct unw_map {
 	uint32_t module;	   /* the caller's number, handed to its callbacks */
 };
 int unw_space_new(struct unw_space **out, struct spulse_error **err);
-struct unw_space *unw_space_fork(struct unw_space *parent); /* NULL when memory ran out */
+/*
+ * The child starts with the parent's mappings, `module` numbers included; the table is shared until
+ * one of them changes it. NULL when memory ran out.
+ */
+struct unw_space *unw_space_fork(struct unw_space *parent);
 /* Adds a mapping (takes an image reference); what it overlaps is cut. */
 int unw_space_map(struct unw_space *space, const struct unw_map *map, struct spulse_error **err);
 void unw_space_unmap(struct unw_space *space, uint64_t start, uint64_t end);
-/* Renames mappings that have `module` after a fork or a split. */
+/* Forgets every mapping. */
 void unw_space_clear(struct unw_space *space);
 const struct unw_map *unw_space_find(const struct unw_space *space, uint64_t address);
 const struct unw_map *unw_space_maps(const struct unw_space *space, size_t *count);
@@ -77,7 +83,8 @@ struct unw_callbacks {
 	/*
 	 * Number for a frame at an address (as stored: return addresses minus one), in mapping
 	 * `map` or in none (NULL). Called on a cache miss only; the number is kept while the space
-	 * keeps the mapping. UINT32_MAX: memory ran out.
+	 * keeps the mapping, and not at all without a mapping. UINT32_MAX: memory ran out; not
+	 * kept either.
 	 */
 	uint32_t (*intern)(void *data, struct unw_space *space, const struct unw_map *map,
 			   uint64_t address);
@@ -88,16 +95,19 @@ struct unw_callbacks {
 };
 
 struct unwinder; /* one per recorder: the rule cache */
-int unwinder_new(enum unw_arch arch, const struct unw_callbacks *callbacks,
-		 struct unwinder **out, struct spulse_error **err);
+int unwinder_new(enum unw_arch arch, const struct unw_callbacks *callbacks, struct unwinder **out,
+		 struct spulse_error **err);
 void unwinder_free(struct unwinder *unwinder);
-/* Forgets interned numbers that are not pinned to a mapping (module-less frames). */
-void unwinder_forget_unpinned(struct unwinder *unwinder);
+/*
+ * Which bits of a return address are the address (AArch64: the others may hold a signature).
+ * 48 bits at first.
+ */
+void unwinder_set_address_mask(struct unwinder *unwinder, uint64_t mask);
 
 enum unw_end { UNW_COMPLETE = 0, UNW_TRUNCATED = 1 };
 
 struct unw_result {
-	const uint32_t *frames;    /* innermost first; lives until the next walk */
+	const uint32_t *frames;	   /* innermost first; lives until the next walk */
 	const uint64_t *addresses; /* the stored address of each frame */
 	uint32_t count;
 	enum unw_end end;

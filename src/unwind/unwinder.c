@@ -1,0 +1,129 @@
+/* SPDX-FileCopyrightText: StackPulse contributors */
+/* SPDX-License-Identifier: MIT */
+/*
+ * The unwinder object: the rule cache, the conversion of perf's registers, and the entry to the
+ * walks.
+ */
+#include "walk.h"
+
+#include <stdlib.h>
+
+enum {
+	CACHE_BITS = 15, /* sets; 2 MiB, for 65,536 addresses */
+	PERF_X86_IP = 8,
+	PERF_ARM_PC = 32,
+};
+
+/* perf's number of each DWARF register: uapi/asm/perf_regs.h orders them its own way. */
+static const uint8_t perf_x86[] = {0,  3,  2,  1,  4,  5,  6,  7,	   16,
+				   17, 18, 19, 20, 21, 22, 23, PERF_X86_IP};
+
+static bool take_register(uint64_t mask, const uint64_t *values, unsigned int perf, uint64_t *value)
+{
+	if (!(mask >> perf & 1))
+		return false;
+	*value = values[__builtin_popcountll(mask & ((UINT64_C(1) << perf) - 1))];
+	return true;
+}
+
+bool unw_regs_from_perf(enum unw_arch arch, uint64_t mask, const uint64_t *values,
+			struct unw_regs *regs)
+{
+	bool x86 = arch == UNW_X86_64;
+	unsigned int count = x86 ? ARRAY_LEN(perf_x86) : UNW_REGS;
+	uint64_t needed = x86 ? 1 << CFI_X86_RSP | 1 << CFI_X86_RA
+			      : UINT64_C(1) << CFI_ARM_SP | UINT64_C(1) << PERF_ARM_PC;
+
+	regs->known = 0;
+	for (unsigned int i = 0; i < count; i++)
+		if (take_register(mask, values, x86 ? perf_x86[i] : i, &regs->value[i]))
+			regs->known |= UINT64_C(1) << i;
+	return (regs->known & needed) == needed;
+}
+
+int unwinder_new(enum unw_arch arch, const struct unw_callbacks *callbacks, struct unwinder **out,
+		 struct spulse_error **err)
+{
+	struct unwinder *u = calloc(1, sizeof(*u));
+	size_t bytes = sizeof(struct cache_set) << CACHE_BITS;
+
+	if (!u)
+		return err_no_memory(err);
+	u->sets = aligned_alloc(_Alignof(struct cache_set), bytes);
+	if (!u->sets) {
+		free(u);
+		return err_no_memory(err);
+	}
+	memset(u->sets, 0, bytes);
+	u->arch = arch;
+	u->callbacks = *callbacks;
+	u->shift = 64 - CACHE_BITS;
+	u->address_mask = (UINT64_C(1) << 48) - 1;
+	*out = u;
+	return 0;
+}
+
+void unwinder_free(struct unwinder *u)
+{
+	if (!u)
+		return;
+	free(u->sets);
+	free(u);
+}
+
+void unwinder_set_address_mask(struct unwinder *u, uint64_t mask)
+{
+	u->address_mask = mask;
+}
+
+const struct cache_entry *cache_fill(struct unwinder *u, struct unw_space *space, uint64_t look)
+{
+	struct cache_set *set = &u->sets[cache_index(u, look, space->tag)];
+	const struct unw_map *map = unw_space_find(space, look);
+	struct cache_entry e = {.look = look, .tag = space->tag};
+
+	e.rule = map && map->image ? unw_image_rule(map->image, look - map->bias)
+				   : rule_none(SPULSE_UNWIND_FALLBACK_NO_MODULE, HINT_UNKNOWN);
+	if (u->callbacks.intern)
+		e.frame = u->callbacks.intern(u->callbacks.data, space, map, look);
+	if (!map || e.frame == UINT32_MAX) {
+		u->uncached = e;
+		return &u->uncached;
+	}
+	set->way[1] = set->way[0];
+	set->way[0] = e;
+	return &set->way[0];
+}
+
+void unw_walk(struct unwinder *u, struct unw_space *space, const struct unw_regs *regs,
+	      const uint8_t *stack, size_t stack_len, struct unw_result *result)
+{
+	bool x86 = u->arch == UNW_X86_64;
+	struct walk w;
+
+	w.unwinder = u;
+	w.space = space;
+	w.result = result;
+	w.base = *regs;
+	w.base_frame = 0;
+	w.n = 0;
+	w.sp = regs->value[x86 ? CFI_X86_RSP : CFI_ARM_SP];
+	w.look = regs->value[x86 ? CFI_X86_RA : PERF_ARM_PC];
+	w.lr = 0;
+	w.lr_known = false;
+	w.exact = true;
+	w.unreadable = false;
+	w.stack = stack;
+	w.stack_start = w.sp;
+	/* No stack goes around the end of memory. */
+	stack_len = MIN(stack_len, -w.sp - 1);
+	w.readable = stack_len >= 8 ? stack_len - 7 : 0;
+	*result = (struct unw_result){0};
+	if (x86)
+		walk_x86_64(&w);
+	else
+		walk_aarch64(&w);
+	result->frames = u->frames;
+	result->addresses = u->addresses;
+	result->count = w.n;
+}

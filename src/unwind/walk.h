@@ -1,0 +1,137 @@
+/* SPDX-FileCopyrightText: StackPulse contributors */
+/* SPDX-License-Identifier: MIT */
+#ifndef SPULSE_UNWIND_WALK_H
+#define SPULSE_UNWIND_WALK_H
+
+#include "guess.h"
+#include "rule.h"
+#include "space.h"
+#include "unwind.h"
+#include "unwimage.h"
+
+/*
+ * Level 1 of the rule cache: what is known of (lookup address, state of a space), the caller's
+ * frame number with it. Two ways share a cache line; the newest is in way 0.
+ */
+struct cache_entry {
+	uint64_t look;
+	rule_t rule;
+	uint32_t tag; /* 0: empty */
+	uint32_t frame;
+};
+
+struct cache_set {
+	_Alignas(64) struct cache_entry way[2];
+};
+
+/* One step of a walk, kept so that callee-saved registers can be looked up when they are asked for.
+ */
+struct walk_step {
+	uint64_t cfa;
+	rule_t rule;
+};
+
+struct unwinder {
+	enum unw_arch arch;
+	struct unw_callbacks callbacks;
+	uint64_t address_mask;
+	struct cache_set *sets;
+	unsigned int shift;
+	struct cache_entry uncached; /* the last entry that could not be kept */
+	uint32_t frames[UNW_MAX_FRAMES];
+	uint64_t addresses[UNW_MAX_FRAMES];
+	struct walk_step steps[UNW_MAX_FRAMES];
+};
+
+enum walk_next {
+	WALK_ON,   /* look, sp, fp are those of the caller */
+	WALK_STOP, /* the result is set */
+};
+
+/* A walk; `n` is the frame whose caller is wanted. */
+struct walk {
+	struct unwinder *unwinder;
+	struct unw_space *space;
+	struct unw_result *result;
+	const uint8_t *stack;
+	uint64_t stack_start;
+	uint64_t readable; /* offsets of words below this one can be read */
+	/*
+	 * Registers as they were in frame base_frame: the first, one entered by a signal, or one
+	 * behind a row that gave its values otherwise. Later ones follow from the steps since.
+	 */
+	struct unw_regs base;
+	uint32_t base_frame;
+	uint32_t n;
+	uint64_t look; /* lookup address of frame n */
+	uint64_t sp, fp, lr;
+	bool fp_known, lr_known;
+	bool exact;	 /* frame n was interrupted: look is its pc, every register its own */
+	bool unreadable; /* an expression met memory that was not captured */
+};
+
+static inline size_t cache_index(const struct unwinder *u, uint64_t look, uint32_t tag)
+{
+	return ((look ^ (uint64_t)tag << 40) * 0x9e3779b97f4a7c15u + (uint64_t)tag * 0xff51afd7u) >>
+	       u->shift;
+}
+
+/* Compiles, interns and keeps; cold. */
+const struct cache_entry *cache_fill(struct unwinder *u, struct unw_space *space, uint64_t look);
+
+static inline const struct cache_entry *cache_find(struct unwinder *u, struct unw_space *space,
+						   uint64_t look)
+{
+	const struct cache_set *set = &u->sets[cache_index(u, look, space->tag)];
+
+	if (likely(set->way[0].look == look && set->way[0].tag == space->tag))
+		return &set->way[0];
+	if (likely(set->way[1].look == look && set->way[1].tag == space->tag))
+		return &set->way[1];
+	return cache_fill(u, space, look);
+}
+
+/* Word of the captured stack. */
+static inline bool walk_word(const struct walk *w, uint64_t address, uint64_t *value)
+{
+	uint64_t at = address - w->stack_start;
+
+	if (unlikely(at >= w->readable))
+		return false;
+	*value = load_u64(w->stack + at);
+	return true;
+}
+
+/* Outside of user space nothing returns; the first page is never mapped. */
+enum { WALK_MIN_ADDRESS = 4096 };
+#define WALK_MAX_ADDRESS ((UINT64_C(1) << 56) - 1)
+
+static inline bool walk_address_possible(uint64_t address)
+{
+	return address - WALK_MIN_ADDRESS < WALK_MAX_ADDRESS - WALK_MIN_ADDRESS;
+}
+
+void walk_x86_64(struct walk *w);
+void walk_aarch64(struct walk *w);
+
+/* ---- shared by both (walk.c) ---- */
+
+enum walk_next walk_complete(struct walk *w);
+enum walk_next walk_fail(struct walk *w, enum spulse_sample_error error);
+/* After a step: stops at the frame limit. */
+enum walk_next walk_advance(struct walk *w);
+/* The saved frame pointer at `address`; what cannot be read is unknown afterwards. */
+void walk_load_fp(struct walk *w, uint64_t address);
+/* Register of frame n by DWARF number. */
+bool walk_register(struct walk *w, unsigned int reg, uint64_t *value);
+/* Whether code of the process calls right before an address. */
+bool walk_is_return_address(struct walk *w, uint64_t address);
+void walk_count_fallback(struct walk *w, enum spulse_unwind_fallback reason);
+/* One step by a table row that has no compiled form. */
+enum walk_next walk_row(struct walk *w);
+/* Caller by the frame pointer, if it looks like one; counts `reason`. */
+enum walk_next walk_frame_pointer(struct walk *w, enum spulse_unwind_fallback reason);
+/* Takes over registers that the kernel saved; look is the interrupted pc. */
+enum walk_next walk_interrupted(struct walk *w, const struct unw_regs *regs);
+
+#endif
