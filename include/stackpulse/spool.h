@@ -285,6 +285,26 @@ struct spulse_tail_stats {
 	uint32_t unused;
 };
 
+/** What spulse_spool_convert() wrote, and what the other version could not hold. */
+struct spulse_convert_report {
+	/** sizeof this struct, as the caller knows it. */
+	size_t size;
+	/** Records written. */
+	uint64_t records;
+	/** Samples among them. */
+	uint64_t samples;
+	/** JIT modules that became plain modules. */
+	uint64_t jit_modules;
+	/** Names of JIT symbols that were left out. */
+	uint64_t jit_symbols;
+	/** Paths that were no UTF-8: U+FFFD stands for what was not. */
+	uint64_t paths_changed;
+	/** 1: the clock origin became an anchor in microseconds at the first sample. */
+	uint32_t time_reduced;
+	/** 1: the interval was rounded down to microseconds. */
+	uint32_t interval_rounded;
+};
+
 SPULSE_BEGIN_DECLS
 
 /* ---- definitions -------------------------------------------------------------------------- */
@@ -625,6 +645,16 @@ SPULSE_API int spulse_spool_writer_finish(struct spulse_spool_writer *writer,
 /** Frees the writer and closes its output; NULL is allowed. Unflushed bytes are lost. */
 SPULSE_API void spulse_spool_writer_free(struct spulse_spool_writer *writer);
 SPULSE_DEFINE_CLEANUP(spool_writer)
+/**
+ * Writes what @p replay holds in @p format, record by record: ids, bindings and samples stay what
+ * they are, and a cut tail is gone. The output's close is not called. @p report_out (may be NULL;
+ * its size must be set) says what was lost. Errors are those of reading and writing.
+ */
+SPULSE_API int spulse_spool_convert(const struct spulse_replay *replay,
+				    enum spulse_spool_format format,
+				    const struct spulse_output *output, void *data,
+				    struct spulse_convert_report *report_out,
+				    struct spulse_error **err);
 
 SPULSE_END_DECLS
 

@@ -1,20 +1,10 @@
 /* SPDX-FileCopyrightText: StackPulse contributors */
 /* SPDX-License-Identifier: MIT */
+#include "replay.h"
+
 #include "reader.h"
 #include "stacks.h"
-#include "stream.h"
 
-/*
- * A replay keeps what a spool defines and where its samples stand, and reads them again when
- * asked. The sums of the first reading tell when the file is not the same any more.
- */
-struct spulse_replay {
-	struct spulse_source source;
-	int fd;
-	uint64_t limit, records_begin, records_end, samples;
-	struct block_sums sums;
-	struct range_index ranges;
-};
 
 struct spulse_samples {
 	struct stream *stream;
@@ -122,6 +112,16 @@ static int open_stream(const struct spulse_replay *replay, struct stream **strea
 			  replay->limit, replay->records_end, replay->samples, stream_out, err);
 }
 
+int replay_all_records(const struct spulse_replay *replay, struct stream **stream_out,
+		       struct spulse_error **err)
+{
+	int r = open_stream(replay, stream_out, err);
+
+	if (r == 0)
+		stream_all_records(*stream_out, replay->records_begin);
+	return r;
+}
+
 int spulse_replay_stacks(const struct spulse_replay *replay, struct spulse_stacks **stacks_out,
 			 struct spulse_error **err)
 {
@@ -183,12 +183,11 @@ int spulse_replay_records(const struct spulse_replay *replay, struct spulse_reco
 
 	if (!records)
 		return err_no_memory(err);
-	r = open_stream(replay, &records->stream, err);
+	r = replay_all_records(replay, &records->stream, err);
 	if (r < 0) {
 		spulse_records_free(records);
 		return r;
 	}
-	stream_all_records(records->stream, replay->records_begin);
 	records->stack.source = &replay->source;
 	*records_out = records;
 	return 0;

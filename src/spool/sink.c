@@ -105,6 +105,31 @@ int sink_flush(struct sink *sink, struct spulse_error **err)
 	return r < 0 ? fail_write(sink, -r, err) : 0;
 }
 
+/* Everything of a module but its path's bytes: tag, nine numbers, the flag, a length. */
+enum { MODULE_HEAD_MAX = 2 + 10 * VARINT_MAX };
+
+int sink_put_module(struct sink *sink, uint8_t tag, uint32_t id,
+		    const struct spulse_module_fields *m, struct spulse_error **err)
+{
+	uint8_t head[MODULE_HEAD_MAX], *p = head;
+	int r;
+
+	*p++ = tag;
+	p = varint_put(p, id);
+	p = varint_put(p, zigzag(m->is_kernel ? -1 : m->pid));
+	p = varint_put(p, m->start);
+	p = varint_put(p, m->end);
+	p = varint_put(p, m->file_offset);
+	p = varint_put(p, m->inode);
+	p = varint_put(p, m->device_major);
+	p = varint_put(p, m->device_minor);
+	p = varint_put(p, m->inode_generation);
+	*p++ = m->is_kernel != 0;
+	p = varint_put(p, m->path_len);
+	r = sink_put(sink, head, p - head, err);
+	return r < 0 ? r : sink_put(sink, m->path, m->path_len, err);
+}
+
 static ssize_t fd_write(void *data, const void *bytes, size_t len)
 {
 	ssize_t n = write(*(int *)data, bytes, len);

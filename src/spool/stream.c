@@ -136,9 +136,12 @@ static int parse(struct stream *s, struct raw_record *record)
 		r = parse_sample(s, &c, &record->sample);
 	else
 		r = s->mixed ? skip_record(&c, &record->id) : FIELD_BAD;
-	if (r == FIELD_OK)
-		s->p = c.p;
-	return r;
+	if (r != FIELD_OK)
+		return r;
+	record->bytes = s->p;
+	record->len = c.p - s->p;
+	s->p = c.p;
+	return FIELD_OK;
 }
 
 /* The record at s->p, reading on as needed. */

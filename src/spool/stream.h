@@ -46,6 +46,8 @@ void stream_free(struct stream *stream);
 /* A record as it stands in the file, for a walk over all of them. */
 struct raw_record {
 	uint64_t offset;
+	const uint8_t *bytes; /* live until the next call */
+	size_t len;
 	int tag;
 	uint64_t id; /* of tags 7 (still zigzag) and 8 */
 	struct raw_sample sample;

@@ -46,7 +46,7 @@ static int check_header(const struct spulse_spool_header *header, struct spulse_
 	return 0;
 }
 
-static int check_output(const struct spulse_output *output, struct spulse_error **err)
+int sink_check_output(const struct spulse_output *output, struct spulse_error **err)
 {
 	if (!options_are_known(output, output->size, sizeof(*output)))
 		return unknown_fields(err, "output");
@@ -58,7 +58,7 @@ int spulse_spool_writer_new(const struct spulse_output *output, void *data,
 			    struct spulse_spool_writer **writer_out, struct spulse_error **err)
 {
 	struct spulse_spool_writer *w;
-	int r = check_output(output, err);
+	int r = sink_check_output(output, err);
 
 	if (r == 0)
 		r = check_header(header, err);
@@ -127,31 +127,6 @@ static int check_module(const struct spulse_spool_writer *w,
 	return 0;
 }
 
-/* Everything of a module but its path's bytes: tag, nine numbers, the flag, a length. */
-enum { MODULE_HEAD_MAX = 2 + 10 * VARINT_MAX };
-
-static int put_module(struct spulse_spool_writer *w, uint8_t tag,
-		      const struct spulse_module_fields *m, struct spulse_error **err)
-{
-	uint8_t head[MODULE_HEAD_MAX], *p = head;
-	int r;
-
-	*p++ = tag;
-	p = varint_put(p, w->modules.len);
-	p = varint_put(p, zigzag(m->is_kernel ? -1 : m->pid));
-	p = varint_put(p, m->start);
-	p = varint_put(p, m->end);
-	p = varint_put(p, m->file_offset);
-	p = varint_put(p, m->inode);
-	p = varint_put(p, m->device_major);
-	p = varint_put(p, m->device_minor);
-	p = varint_put(p, m->inode_generation);
-	*p++ = m->is_kernel != 0;
-	p = varint_put(p, m->path_len);
-	r = sink_put(&w->sink, head, p - head, err);
-	return r < 0 ? r : sink_put(&w->sink, m->path, m->path_len, err);
-}
-
 /* After the record was written. */
 static void note_module(struct spulse_spool_writer *w, const struct spulse_module_fields *m,
 			uint32_t *id_out)
@@ -176,7 +151,7 @@ int spulse_spool_writer_module(struct spulse_spool_writer *w,
 		return r;
 	if (!vec_reserve(&w->modules, 1))
 		return err_no_memory(err);
-	r = put_module(w, TAG_MODULE, fields, err);
+	r = sink_put_module(&w->sink, TAG_MODULE, w->modules.len, fields, err);
 	if (r == 0)
 		note_module(w, fields, id_out);
 	return r;
@@ -240,7 +215,7 @@ int spulse_spool_writer_jit_module(struct spulse_spool_writer *w,
 			       "version 3 of the spool format has no JIT modules");
 	if (!vec_reserve(&w->modules, 1))
 		return err_no_memory(err);
-	r = put_module(w, TAG_JIT_MODULE, fields, err);
+	r = sink_put_module(&w->sink, TAG_JIT_MODULE, w->modules.len, fields, err);
 	if (r == 0)
 		r = put_symbols(w, symbols, count, err);
 	if (r == 0)

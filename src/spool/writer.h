@@ -19,6 +19,7 @@ struct sink {
 
 enum { SINK_SIZE = 256 << 10 };
 
+int sink_check_output(const struct spulse_output *output, struct spulse_error **err);
 bool sink_init(struct sink *sink, const struct spulse_output *output, void *data);
 /* Room for one small record; NULL after an error, which *err then is. */
 uint8_t *sink_room(struct sink *sink, struct spulse_error **err);
@@ -28,6 +29,8 @@ static inline void sink_used(struct sink *sink, const uint8_t *end)
 }
 /* Bytes of any number. */
 int sink_put(struct sink *sink, const void *bytes, size_t len, struct spulse_error **err);
+int sink_put_module(struct sink *sink, uint8_t tag, uint32_t id,
+		    const struct spulse_module_fields *fields, struct spulse_error **err);
 int sink_flush(struct sink *sink, struct spulse_error **err);
 /* Stops the sink with an error of another cause. */
 int sink_fail(struct sink *sink, struct spulse_error *error, struct spulse_error **err);
