@@ -16,7 +16,11 @@
 #include "procfs.h"
 #include "stopper.h"
 
-#define STOP_LIMIT_NS (2 * 1000000000ll)
+/*
+ * A thread that sleeps uninterruptibly (a disk that hangs, a parent in vfork) does not stop before
+ * it wakes. The others are not held for its sake: the target then runs on.
+ */
+#define STOP_LIMIT_NS (100 * 1000000ll)
 /* No target is held longer, even when we hang or are stopped ourselves. */
 #define HOLD_LIMIT_NS (5 * 1000000000ll)
 
@@ -147,7 +151,7 @@ static int join_stopper(struct proc_stop *stop)
 static int read_message(int sock, struct stopper_message *message)
 {
 	struct pollfd fd = { .fd = sock, .events = POLLIN };
-	int timeout = (STOP_LIMIT_NS + HOLD_LIMIT_NS) / 1000000, r;
+	int timeout = HOLD_LIMIT_NS / 1000000, r;
 	ssize_t n;
 
 	do
@@ -166,11 +170,16 @@ static struct stopper_message listen_to_stopper(struct proc_stop *stop)
 	int r;
 
 	stop->tids.tids.len = 0;
-	while ((r = read_message(stop->sock, &message)) == 0 && message.kind == STOPPER_TID)
-		if (!vec_push(&stop->tids.tids, (pid_t)message.value)) {
+	while ((r = read_message(stop->sock, &message)) == 0) {
+		if (message.kind == STOPPER_LIST) {
+			stop->tids.tids.len = 0;
+		} else if (message.kind != STOPPER_TID) {
+			break;
+		} else if (!vec_push(&stop->tids.tids, (pid_t)message.value)) {
 			r = -ENOMEM;
 			break;
 		}
+	}
 	if (r < 0)
 		message = (struct stopper_message){ .kind = STOPPER_DENIED, .value = -r };
 	return message;
@@ -213,7 +222,7 @@ static enum proc_stop_outcome try_stop(struct proc_stop *stop, bool by_signal, b
 	if (by_signal && r != STOPPER_EXIT_RELEASED)
 		resume_after_signal(stop, NULL);
 	if (message.kind == STOPPER_TIMEOUT)
-		return give_up(stop, "thread %d did not stop in time%s", message.value, "");
+		return give_up(stop, "thread %d did not stop within %s", message.value, "100 ms");
 	if (message.kind == STOPPER_GONE)
 		return give_up(stop, "process %d is gone%s", pid, "");
 	if (message.tid && proc_tracer_read(pid, message.tid, &tracer) == 0 && tracer > 0) {

@@ -3,9 +3,9 @@
 /*
  * Stops every thread of a process from a short-lived process of its own.
  *
- * By ptrace: seize and interrupt each thread, wait until all of them trapped, and list again
- * until a listing shows nothing new. Nothing has to be undone: whenever this process ends, for
- * whatever reason, the kernel lets the threads go. A thread that is about to take a signal is
+ * By ptrace: seize each thread, which disturbs none, then interrupt all, wait until all of them
+ * trapped, and list again until a listing shows nothing new. Nothing has to be undone: whenever
+ * this process ends, for whatever reason, the kernel lets the threads go. A thread that is about to take a signal is
  * sent on with it before it traps. Its wait status is only looked at, never taken: a signal whose
  * status was taken is lost when the tracer dies.
  *
@@ -84,7 +84,7 @@ NO_SANITIZE static void tell(struct stopper *s, int kind, int value, int tid)
 	s->queue[s->queued].value = value;
 	s->queue[s->queued].tid = tid;
 	s->queued++;
-	if (kind != STOPPER_TID)
+	if (kind != STOPPER_TID && kind != STOPPER_LIST)
 		send_queued(s);
 }
 
@@ -98,6 +98,11 @@ NO_SANITIZE static bool get_bit(const uint64_t *set, uint32_t i)
 NO_SANITIZE static void set_bit(uint64_t *set, uint32_t i)
 {
 	set[i / 64] |= 1ull << (i % 64);
+}
+
+NO_SANITIZE static void clear_bit(uint64_t *set, uint32_t i)
+{
+	set[i / 64] &= ~(1ull << (i % 64));
 }
 
 NO_SANITIZE static char *put_number(char *at, uint32_t n)
@@ -184,29 +189,57 @@ NO_SANITIZE static long open_task_dir(struct stopper *s)
 
 /* ---- by ptrace ---- */
 
+NO_SANITIZE static void interrupt_listed(struct stopper *s)
+{
+	for (uint32_t i = 0; i < s->listed; i++)
+		raw_call(SYS_ptrace, PTRACE_INTERRUPT, s->list[i], 0, 0, 0);
+	s->listed = 0;
+}
+
+NO_SANITIZE static bool has_ended(struct stopper *s, uint32_t tid)
+{
+	char state = thread_state(s, tid);
+
+	return state == 0 || state == 'Z' || state == 'X';
+}
+
+/* Seizes a thread that is new, and reports one that is stopped already. */
 NO_SANITIZE static long seize(struct stopper *s, uint32_t tid)
 {
-	char state;
 	long r;
 
-	if (get_bit(s->seized, tid))
+	if (get_bit(s->seized, tid)) {
+		if (get_bit(s->stopped, tid))
+			tell(s, STOPPER_TID, tid, 0);
 		return 0;
+	}
 	r = raw_call(SYS_ptrace, PTRACE_SEIZE, tid, 0, 0, 0);
 	if (r == -ESRCH)
 		return 0;
 	if (r < 0) {
 		/* A zombie leader is refused with EPERM as well. */
-		state = thread_state(s, tid);
-		if (state == 0 || state == 'Z' || state == 'X')
+		if (has_ended(s, tid))
 			return 0;
 		tell(s, STOPPER_DENIED, -r, tid);
 		return r;
 	}
 	set_bit(s->seized, tid);
+	/* The number may have belonged to another thread before. */
+	clear_bit(s->stopped, tid);
 	s->fresh++;
 	s->pending++;
-	raw_call(SYS_ptrace, PTRACE_INTERRUPT, tid, 0, 0, 0);
+	if (s->listed == STOPPER_SEIZED_FIRST)
+		interrupt_listed(s);
+	s->list[s->listed++] = tid;
 	return 0;
+}
+
+/* One listing; the last one is what the parent gets. */
+NO_SANITIZE static bool seize_all(struct stopper *s)
+{
+	s->fresh = 0;
+	tell(s, STOPPER_LIST, 0, 0);
+	return each_thread(s, seize) >= 0;
 }
 
 NO_SANITIZE static void mark_stopped(struct stopper *s, uint32_t tid)
@@ -253,46 +286,63 @@ NO_SANITIZE static void wait_for_news(int64_t ns)
 	raw_call(SYS_rt_sigtimedwait, (long)&set, 0, (long)&ts, sizeof(set), 0);
 }
 
-/* Counts what still runs; a thread that changed its id by execve has left the list. */
+/*
+ * Counts what still runs. A thread that changed its id by execve has left the list; a leader that
+ * ended before its threads stays in it, but no news comes of it.
+ */
 NO_SANITIZE static long count_running(struct stopper *s, uint32_t tid)
 {
-	if (get_bit(s->seized, tid) && !get_bit(s->stopped, tid)) {
-		s->pending++;
-		s->last_pending = tid;
+	if (!get_bit(s->seized, tid) || get_bit(s->stopped, tid))
+		return 0;
+	if (has_ended(s, tid)) {
+		clear_bit(s->seized, tid);
+		return 0;
 	}
+	s->pending++;
+	s->last_pending = tid;
 	return 0;
 }
 
-NO_SANITIZE static long report_stopped(struct stopper *s, uint32_t tid)
+/* Waits until no seized thread runs; false when the time is over. */
+NO_SANITIZE static bool collect_all(struct stopper *s)
 {
-	if (get_bit(s->stopped, tid))
-		tell(s, STOPPER_TID, tid, 0);
-	return 0;
-}
-
-NO_SANITIZE static bool stop_by_ptrace(struct stopper *s)
-{
-	for (;;) {
-		s->fresh = 0;
-		if (each_thread(s, seize) < 0)
+	while (s->pending) {
+		if (collect_one(s))
+			continue;
+		wait_for_news(5 * NS_PER_MS);
+		if (collect_one(s))
+			continue;
+		s->pending = 0;
+		if (each_thread(s, count_running) < 0)
 			return false;
-		if (s->fresh == 0 && s->pending == 0)
-			return true;
-		while (s->pending && now_ns() < s->deadline) {
-			if (collect_one(s))
-				continue;
-			wait_for_news(5 * NS_PER_MS);
-			if (collect_one(s))
-				continue;
-			s->pending = 0;
-			if (each_thread(s, count_running) < 0)
-				return false;
-		}
-		if (s->pending) {
+		if (s->pending && now_ns() >= s->deadline) {
 			tell(s, STOPPER_TIMEOUT, s->last_pending, 0);
 			return false;
 		}
 	}
+	return true;
+}
+
+NO_SANITIZE static bool stop_by_ptrace(struct stopper *s)
+{
+	/* Whatever can be done while everything runs is done before the first interrupt. */
+	for (int i = 0; i < 3; i++)
+		if (!seize_all(s))
+			return false;
+		else if (s->fresh == 0)
+			break;
+	s->deadline = now_ns() + s->limit_ns;
+	do {
+		interrupt_listed(s);
+		if (!collect_all(s) || !seize_all(s))
+			return false;
+		/* Threads that start others faster than we list them are let go as well. */
+		if (s->fresh && now_ns() >= s->deadline) {
+			tell(s, STOPPER_TIMEOUT, s->list[0], 0);
+			return false;
+		}
+	} while (s->fresh);
+	return true;
 }
 
 NO_SANITIZE static void hold_by_ptrace(struct stopper *s)
@@ -303,13 +353,19 @@ NO_SANITIZE static void hold_by_ptrace(struct stopper *s)
 
 	if (!stop_by_ptrace(s))
 		leave(STOPPER_EXIT_RELEASED);
-	each_thread(s, report_stopped);
 	tell(s, STOPPER_READY, 0, 0);
 	r = raw_call(SYS_ppoll, (long)&fd, 1, (long)&ts, 0, 0);
 	leave(r == 0 ? STOPPER_EXIT_HELD_TOO_LONG : STOPPER_EXIT_RELEASED);
 }
 
 /* ---- by SIGSTOP ---- */
+
+NO_SANITIZE static long report_stopped(struct stopper *s, uint32_t tid)
+{
+	if (get_bit(s->stopped, tid))
+		tell(s, STOPPER_TID, tid, 0);
+	return 0;
+}
 
 NO_SANITIZE static long send_signal(struct stopper *s, int signal)
 {
@@ -369,6 +425,7 @@ NO_SANITIZE static void hold_by_signal(struct stopper *s)
 	raw_call(SYS_setsid, 0, 0, 0, 0, 0);
 	if (!parent_is_here(s))
 		leave(status);
+	s->deadline = now_ns() + s->limit_ns;
 	r = send_signal(s, SIGSTOP);
 	if (r < 0) {
 		tell(s, r == -ESRCH ? STOPPER_GONE : STOPPER_DENIED, -r, s->target);
@@ -423,7 +480,6 @@ NO_SANITIZE int stopper_main(void *arg)
 	/* The parent's handler table was copied: a plain SIGCHLD wakes the timed wait. */
 	raw_call(SYS_rt_sigaction, SIGCHLD, (long)&plain, 0, sizeof(uint64_t), 0);
 	close_others(s);
-	s->deadline = now_ns() + s->limit_ns;
 	if (!s->by_signal) {
 		raw_call(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 		if (!parent_is_here(s))

@@ -13,6 +13,7 @@
  */
 
 enum stopper_message_kind {
+	STOPPER_LIST,	 /* a list of threads begins (again) */
 	STOPPER_TID,	 /* value: a stopped thread */
 	STOPPER_READY,	 /* all threads are stopped */
 	STOPPER_TIMEOUT, /* value: a thread that did not stop */
@@ -29,6 +30,8 @@ enum {
 	/* PID_MAX_LIMIT of 64-bit kernels: no thread id reaches it. */
 	STOPPER_TIDS = 4 << 20,
 	STOPPER_BATCH = 256,
+	/* Threads that are seized before the first of them is interrupted. */
+	STOPPER_SEIZED_FIRST = 1024,
 	/* Exit statuses. */
 	STOPPER_EXIT_RELEASED = 0,
 	STOPPER_EXIT_HELD_TOO_LONG = 2,
@@ -41,7 +44,7 @@ struct stopper {
 	pid_t target, parent;
 	int pidfd, sock;
 	bool by_signal;
-	int64_t limit_ns; /* to have all threads stopped */
+	int64_t limit_ns; /* from the first interrupt until all threads are stopped */
 	int64_t hold_ns;  /* the longest stop, whatever the parent does */
 	/* The stopper's own. */
 	int dir;
@@ -49,6 +52,8 @@ struct stopper {
 	uint32_t fresh;	  /* threads first seen by the last listing */
 	int32_t last_pending;
 	int64_t deadline;
+	uint32_t listed; /* threads that are seized but not interrupted yet */
+	uint32_t list[STOPPER_SEIZED_FIRST];
 	uint32_t queued;
 	struct stopper_message queue[STOPPER_BATCH];
 	char text[4096];
