@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MAX_CMDLINE = 4096, MAX_COMM = 64 };
+enum { MAX_CMDLINE = 4096, MAX_COMM = 64, MAX_BUILD_ID = 64 };
 
 static int put(struct spulse_recorder *rec, pid_t pid, const char *key, const char *value,
 	       size_t len, struct spulse_error **err)
@@ -131,14 +131,19 @@ int annotate_thread(struct spulse_recorder *rec, struct rec_thread *thread,
 	return put(rec, thread->pid, key, name->bytes, name->len, err);
 }
 
-int annotate_build_id(struct spulse_recorder *rec, uint32_t module, const uint8_t *id, size_t len,
+int annotate_build_id(struct spulse_recorder *rec, const struct rec_module *module,
 		      struct spulse_error **err)
 {
-	char key[32], text[2 * sizeof(rec->build_id) + 1];
+	char key[32], text[2 * MAX_BUILD_ID + 1];
+	const uint8_t *id;
+	size_t len = 0;
 
-	if (!rec_annotates(rec) || !len)
+	if (!rec_annotates(rec) || !module->file)
 		return 0;
-	snprintf(key, sizeof(key), "build-id/%" PRIu32, module);
+	id = image_build_id(module->file, &len);
+	if (!id || !len || len > MAX_BUILD_ID)
+		return 0;
+	snprintf(key, sizeof(key), "build-id/%" PRIu32, module->id);
 	for (size_t i = 0; i < len; i++)
 		snprintf(text + 2 * i, 3, "%02x", id[i]);
 	return put_text(rec, key, text, err);

@@ -59,15 +59,12 @@ static struct unw_image *rules_of(struct spulse_recorder *rec, struct image *ima
 	return rules;
 }
 
-static void note_build_id(struct spulse_recorder *rec, const struct image *image)
+/* The vDSO is our own one: that of the process may be another, with other names. */
+static bool is_exact(const struct rec_process *process, const struct rec_mapping *map,
+		     const struct image *image)
 {
-	size_t len = 0;
-	const uint8_t *id = image_build_id(image, &len);
-
-	if (!id || len > sizeof(rec->build_id))
-		return;
-	memcpy(rec->build_id, id, len);
-	rec->build_id_len = len;
+	return !image_is_vdso(image) ||
+	       image_equals_memory(image, process->pid, map->start, map->end);
 }
 
 void images_attach(struct spulse_recorder *rec, struct rec_process *process,
@@ -102,11 +99,11 @@ void images_attach(struct spulse_recorder *rec, struct rec_process *process,
 		return;
 	}
 	module->opens_left = 0;
-	note_build_id(rec, image);
 	if (image_bias(image, map->start, map->end, map->offset, &module->bias))
 		module->image = rules_of(rec, image);
 	image_unref(module->file);
-	module->file = image;
+	module->file = is_exact(process, map, image) ? image_ref(image) : NULL;
+	image_unref(image);
 }
 
 void images_release(struct spulse_recorder *rec)

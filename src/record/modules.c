@@ -254,10 +254,9 @@ int modules_map(struct spulse_recorder *rec, struct rec_process *process,
 	r = replace_overlapped(rec, process, at, &m.map, err);
 	if (r < 0)
 		return r;
-	rec->build_id_len = 0;
 	images_attach(rec, process, &m);
 	r = add_module(rec, process, &m, err);
-	return r < 0 ? r : annotate_build_id(rec, m.id, rec->build_id, rec->build_id_len, err);
+	return r < 0 ? r : annotate_build_id(rec, &m, err);
 }
 
 int modules_map_kernel(struct spulse_recorder *rec, const struct rec_mapping *mapping,

@@ -113,9 +113,6 @@ struct spulse_recorder {
 	VEC(struct rec_action) actions;
 	pid_t root;
 
-	uint8_t build_id[64]; /* of the image that was attached last */
-	size_t build_id_len;
-
 	uint32_t *frames; /* of the sample in work */
 	uint32_t marker;  /* interned truncation marker */
 	uint64_t newest;  /* time of the last event */
@@ -281,7 +278,7 @@ int annotate_process(struct spulse_recorder *rec, struct rec_process *process, c
 		     size_t comm_len, struct spulse_error **err);
 int annotate_thread(struct spulse_recorder *rec, struct rec_thread *thread,
 		    struct spulse_error **err);
-int annotate_build_id(struct spulse_recorder *rec, uint32_t module, const uint8_t *id, size_t len,
+int annotate_build_id(struct spulse_recorder *rec, const struct rec_module *module,
 		      struct spulse_error **err);
 int annotate_end(struct spulse_recorder *rec, struct spulse_error **err);
 /* recorder.c: puts a recorder together; finishing is in control.c. */
