@@ -242,16 +242,25 @@ def as_nobody(*command):
             "--bounding-set=-all", *map(str, command)]
 
 
+def starts(name, *arguments):
+    """Whether a program really runs; a version manager's shim may only complain."""
+    try:
+        return run(name, *arguments, timeout=30).returncode == 0
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+
+
 def newer_python():
     """A CPython that knows -X perf (3.12 or later), or None."""
+    pyenv = os.environ.get("PYENV_ROOT") or os.path.expanduser("~/.pyenv")
     names = [shutil.which(f"python3.{minor}") for minor in range(20, 11, -1)] + [shutil.which("python3")]
-    names += sorted(glob.glob("/opt/python*/bin/python3.*")
-                    + glob.glob(os.path.expanduser("~/.pyenv/versions/3.*/bin/python3"))
+    names += sorted(glob.glob("/opt/python*/bin/python3.*") + glob.glob("/usr/local/bin/python3.??")
+                    + glob.glob(f"{pyenv}/versions/3.1[2-9]*/bin/python3")
                     + glob.glob(os.path.expanduser("~/.local/share/uv/python/*/bin/python3")),
                     reverse=True)
     probe = "import sys; sys.exit(not (sys.version_info >= (3, 12) and sys.is_stack_trampoline_active()))"
-    for name in names:
-        if name and os.path.isfile(name) and run(name, "-X", "perf", "-c", probe).returncode == 0:
+    for name in filter(None, names):
+        if starts(name, "-X", "perf", "-c", probe):
             return run(name, "-c", "import sys; print(sys.executable)").stdout.strip() or name
     return None
 
