@@ -1,0 +1,413 @@
+/* SPDX-FileCopyrightText: StackPulse contributors */
+/* SPDX-License-Identifier: MIT */
+/* The order of resolution, and perf maps against everything else. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "symkit.h"
+
+static const char *name_of(const struct spulse_resolved_frame *frame)
+{
+	static char name[256];
+
+	return spulse_resolved_frame_display_name(frame, name, sizeof(name));
+}
+
+/* ---- what a frame is ---- */
+
+static void bare_address(void **state)
+{
+	const struct spulse_resolved_frame *frame;
+	struct kit kit;
+
+	(void)state;
+	kit_open(&kit);
+	KIT_SAMPLE(&kit, KIT_PID, kit_user(0xABCDEF));
+	kit_read(&kit, NULL);
+	frame = kit_frame(&kit, 0);
+	assert_string_equal(name_of(frame), "<0xabcdef>");
+	assert_int_equal(spulse_resolved_frame_display_name_len(frame), strlen("<0xabcdef>"));
+	assert_false(spulse_resolved_frame_has_symbol(frame));
+	assert_null(spulse_resolved_frame_name(frame));
+	assert_string_equal(spulse_resolved_frame_module(frame), "");
+	assert_int_equal(spulse_resolved_frame_kind(frame), SPULSE_FRAME_KIND_UNKNOWN);
+	assert_int_equal(spulse_resolved_frame_origin(frame), SPULSE_ORIGIN_ADDRESS_ONLY);
+	assert_int_equal(spulse_resolved_frame_pc(frame), 0xABCDEF);
+	kit_close(&kit);
+}
+
+static void truncation_marker_is_no_address(void **state)
+{
+	const struct spulse_resolved *resolved;
+	const struct spulse_resolved_frame *frame;
+	struct kit kit;
+
+	(void)state;
+	kit_open(&kit);
+	KIT_SAMPLE(&kit, KIT_PID, kit_user(0), spulse_frame_truncated_marker());
+	kit_read(&kit, NULL);
+	resolved = kit_resolve(&kit, 0);
+	assert_int_equal(spulse_resolved_count(resolved), 2);
+	assert_string_equal(name_of(spulse_resolved_at(resolved, 0)), "<0x0>");
+	frame = spulse_resolved_at(resolved, 1);
+	assert_string_equal(name_of(frame), "<stack truncated>");
+	assert_int_equal(spulse_resolved_frame_flags(frame), SPULSE_FRAME_TRUNCATED_STACK);
+	assert_int_equal(spulse_resolved_frame_kind(frame), SPULSE_FRAME_KIND_UNKNOWN);
+	assert_int_equal(spulse_resolved_frame_pc(frame), 0);
+	assert_string_equal(spulse_resolved_frame_module(frame), "");
+	kit_close(&kit);
+}
+
+static void module_without_symbols_shows_an_offset(void **state)
+{
+	const struct spulse_resolved_frame *frame;
+	struct kit kit;
+	uint32_t id;
+
+	(void)state;
+	kit_open(&kit);
+	id = kit_module(&kit, KIT_PID, 0x10000, 0x20000, "/nowhere/lib.so (deleted)");
+	KIT_SAMPLE(&kit, KIT_PID, kit_pinned(id, 0x10000, 0x10ABC));
+	kit_read(&kit, NULL);
+	frame = kit_frame(&kit, 0);
+	assert_string_equal(name_of(frame), "lib.so+0xabc");
+	assert_string_equal(spulse_resolved_frame_module(frame), "/nowhere/lib.so");
+	assert_string_equal(spulse_resolved_frame_module_basename(frame), "lib.so");
+	assert_int_equal(spulse_resolved_frame_kind(frame), SPULSE_FRAME_KIND_NATIVE);
+	assert_int_equal(spulse_resolved_frame_origin(frame), SPULSE_ORIGIN_ADDRESS_ONLY);
+	assert_int_equal(spulse_resolved_frame_offset(frame), 0);
+	assert_int_equal(spulse_resolved_frame_flags(frame), 0);
+	kit_close(&kit);
+}
+
+static void module_with_symbols(void **state)
+{
+	const struct spulse_resolved_frame *frame;
+	struct kit kit;
+	uint32_t id;
+
+	(void)state;
+	kit_open(&kit);
+	id = kit_module(&kit, KIT_PID, 0x10000, 0x11200, kit_elf(&kit, "lib.so", NULL));
+	KIT_SAMPLE(&kit, KIT_PID, kit_pinned(id, 0x10000, 0x11023));
+	KIT_SAMPLE(&kit, KIT_PID, kit_user(0x11123));
+	kit_read(&kit, NULL);
+	if (!spulse_symbolizer_has_native_backend(kit.symbolizer))
+		skip();
+	frame = kit_frame(&kit, 0);
+	assert_string_equal(name_of(frame), "alpha");
+	assert_string_equal(spulse_resolved_frame_module(frame), "lib.so");
+	assert_int_equal(spulse_resolved_frame_origin(frame), SPULSE_ORIGIN_ELF);
+	assert_int_equal(spulse_resolved_frame_offset(frame), 0x23);
+	assert_int_equal(spulse_resolved_frame_line(frame), -1);
+	assert_int_equal(spulse_resolved_frame_inline_depth(frame), 0);
+	/* Not pinned: bound by its range. */
+	assert_string_equal(name_of(kit_frame(&kit, 1)), "beta");
+	kit_close(&kit);
+}
+
+static void kernel_frame_without_symbols(void **state)
+{
+	const struct spulse_resolved_frame *frame;
+	struct kit kit;
+
+	(void)state;
+	kit_open(&kit);
+	kit_kernel_module(&kit, 0xffffffff81000000, 0xffffffff82000000, "[kernel.kallsyms]_text");
+	KIT_SAMPLE(&kit, KIT_PID, kit_kernel(0xffffffff81000123));
+	kit_read(&kit, NULL);
+	frame = kit_frame(&kit, 0);
+	assert_string_equal(name_of(frame), "[kernel]+0xffffffff81000123");
+	assert_string_equal(spulse_resolved_frame_module(frame), "[kernel]");
+	assert_int_equal(spulse_resolved_frame_kind(frame), SPULSE_FRAME_KIND_KERNEL);
+	assert_int_equal(spulse_resolved_frame_offset(frame), 0);
+	kit_close(&kit);
+}
+
+static void kernel_symbols_come_with_their_module(void **state)
+{
+	static const char text[] = "ffffffff81000000 T _text\n"
+				   "ffffffff81000100 T vfs_read\n"
+				   "ffffffffc0000000 t tls_push\t[tls]\n";
+	struct spulse_symbolizer_options options;
+	const struct spulse_resolved_frame *frame;
+	struct kit kit;
+
+	(void)state;
+	kit_open(&kit);
+	kit_file(&kit, "kallsyms", text, strlen(text));
+	KIT_SAMPLE(&kit, KIT_PID, kit_kernel(0xffffffff81000123));
+	KIT_SAMPLE(&kit, KIT_PID, kit_kernel(0xffffffffc0000010));
+	options = kit_options(&kit, NULL, NULL);
+	options.kernel_symbols = SPULSE_KERNEL_SYMBOLS_FILE;
+	options.kernel_symbols_path = kit_path(&kit, "kallsyms");
+	kit_read(&kit, &options);
+	frame = kit_frame(&kit, 0);
+	assert_string_equal(name_of(frame), "vfs_read");
+	assert_string_equal(spulse_resolved_frame_module(frame), "[kernel]");
+	assert_int_equal(spulse_resolved_frame_offset(frame), 0x23);
+	assert_int_equal(spulse_resolved_frame_origin(frame), SPULSE_ORIGIN_KERNEL_SYMBOLS);
+	assert_int_equal(spulse_resolved_frame_flags(frame), 0);
+	assert_string_equal(spulse_resolved_frame_module(kit_frame(&kit, 1)), "[tls]");
+	kit_close(&kit);
+}
+
+/* ---- binding ---- */
+
+static void frames_bind_to_their_own_kind(void **state)
+{
+	struct kit kit;
+
+	(void)state;
+	kit_open(&kit);
+	kit_module(&kit, KIT_OTHER, 0x10000, 0x20000, "/other");
+	kit_kernel_module(&kit, 0x10000, 0x20000, "/kernel");
+	KIT_SAMPLE(&kit, KIT_PID, kit_user(0x10010));
+	kit_read(&kit, NULL);
+	assert_string_equal(name_of(kit_frame(&kit, 0)), "<0x10010>");
+	kit_close(&kit);
+}
+
+static void newest_module_wins(void **state)
+{
+	struct kit kit;
+
+	(void)state;
+	kit_open(&kit);
+	kit_module(&kit, KIT_PID, 0x10000, 0x20000, "/old");
+	KIT_SAMPLE(&kit, KIT_PID, kit_user(0x18010));
+	kit_module(&kit, KIT_PID, 0x18000, 0x19000, "/new");
+	KIT_SAMPLE(&kit, KIT_PID, kit_user(0x18010));
+	KIT_SAMPLE(&kit, KIT_PID, kit_user(0x10010));
+	kit_read(&kit, NULL);
+	assert_string_equal(name_of(kit_frame(&kit, 0)), "old+0x8010");
+	assert_string_equal(name_of(kit_frame(&kit, 1)), "new+0x10");
+	assert_string_equal(name_of(kit_frame(&kit, 2)), "old+0x10");
+	kit_close(&kit);
+}
+
+static void retired_module_serves_its_own_time(void **state)
+{
+	struct kit kit;
+	uint32_t id;
+
+	(void)state;
+	kit_open(&kit);
+	id = kit_module(&kit, KIT_PID, 0x10000, 0x20000, "/lib");
+	KIT_SAMPLE(&kit, KIT_PID, kit_user(0x10010));
+	assert_int_equal(spulse_spool_writer_retire_module(kit.writer, id, NULL), 0);
+	KIT_SAMPLE(&kit, KIT_PID, kit_user(0x10010));
+	KIT_SAMPLE(&kit, KIT_PID, kit_pinned(id, 0x10000, 0x10010));
+	kit_read(&kit, NULL);
+	assert_string_equal(name_of(kit_frame(&kit, 0)), "lib+0x10");
+	assert_string_equal(name_of(kit_frame(&kit, 1)), "<0x10010>");
+	assert_string_equal(name_of(kit_frame(&kit, 2)), "lib+0x10");
+	kit_close(&kit);
+}
+
+/* ---- perf maps ---- */
+
+static void perf_map_names_anonymous_memory(void **state)
+{
+	static const char *const paths[] = {
+		"//anon", "[anon]", "[anon:jit]", "[heap]", "[stack]", "[stack:12]",
+		"/dev/zero", "/dev/zero (deleted)", "/anon_hugepage (deleted)", "/SYSV00000000",
+	};
+	struct kit kit;
+
+	(void)state;
+	kit_open(&kit);
+	kit_perf_map(&kit, KIT_PID, "10000 100 jitted code\n");
+	for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++) {
+		uint32_t id = kit_module(&kit, KIT_PID, 0x10000, 0x20000, paths[i]);
+
+		KIT_SAMPLE(&kit, KIT_PID, kit_user(0x10010));
+		KIT_SAMPLE(&kit, KIT_PID, kit_pinned(id, 0x10000, 0x10010));
+	}
+	kit_read(&kit, NULL);
+	for (size_t i = 0; i < 2 * sizeof(paths) / sizeof(*paths); i++)
+		assert_string_equal(name_of(kit_frame(&kit, i)), "jitted code");
+	kit_close(&kit);
+}
+
+static void perf_map_leaves_files_alone(void **state)
+{
+	static const char *const paths[] = {
+		"/usr/lib/libpython3.12.so.1.0", "/memfd:code (deleted)", "[vdso]", "[uprobes]",
+		"/bin/program", "anon",
+	};
+	struct kit kit;
+
+	(void)state;
+	kit_open(&kit);
+	kit_perf_map(&kit, KIT_PID, "10000 100 jitted\n");
+	for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++) {
+		uint32_t id = kit_module(&kit, KIT_PID, 0x10000, 0x20000, paths[i]);
+
+		KIT_SAMPLE(&kit, KIT_PID, kit_user(0x10010));
+		KIT_SAMPLE(&kit, KIT_PID, kit_pinned(id, 0x10000, 0x10010));
+	}
+	kit_read(&kit, NULL);
+	for (size_t i = 0; i < 2 * sizeof(paths) / sizeof(*paths); i++) {
+		assert_string_not_equal(name_of(kit_frame(&kit, i)), "jitted");
+		assert_non_null(strstr(name_of(kit_frame(&kit, i)), "+0x10"));
+	}
+	kit_close(&kit);
+}
+
+static void perf_map_frames(void **state)
+{
+	const struct spulse_resolved_frame *frame;
+	struct kit kit;
+
+	(void)state;
+	kit_open(&kit);
+	kit_perf_map(&kit, KIT_PID, "1000 100 _Znative()\n2000 100 py::work:/a/b.py:12\n");
+	KIT_SAMPLE(&kit, KIT_PID, kit_user(0x1020));
+	KIT_SAMPLE(&kit, KIT_PID, kit_user(0x2020));
+	KIT_SAMPLE(&kit, KIT_PID, kit_user(0x1820));
+	KIT_SAMPLE(&kit, KIT_OTHER, kit_user(0x1020));
+	KIT_SAMPLE(&kit, KIT_PID, kit_kernel(0x1020));
+	kit_read(&kit, NULL);
+	frame = kit_frame(&kit, 0);
+	assert_string_equal(name_of(frame), "_Znative()");
+	assert_string_equal(spulse_resolved_frame_module(frame), kit_path(&kit, "perf-4000000.map"));
+	assert_int_equal(spulse_resolved_frame_offset(frame), 0x20);
+	assert_int_equal(spulse_resolved_frame_origin(frame), SPULSE_ORIGIN_PERF_MAP);
+	assert_int_equal(spulse_resolved_frame_kind(frame), SPULSE_FRAME_KIND_NATIVE);
+	assert_int_equal(spulse_resolved_frame_flags(frame), SPULSE_FRAME_JIT);
+	frame = kit_frame(&kit, 1);
+	assert_string_equal(name_of(frame), "work");
+	assert_string_equal(spulse_resolved_frame_file(frame), "/a/b.py");
+	assert_string_equal(spulse_resolved_frame_basename(frame), "b.py");
+	assert_int_equal(spulse_resolved_frame_kind(frame), SPULSE_FRAME_KIND_PYTHON);
+	assert_int_equal(spulse_resolved_frame_flags(frame), SPULSE_FRAME_JIT);
+	assert_int_equal(spulse_resolved_frame_line(frame), -1);
+	assert_int_equal(spulse_resolved_frame_end_line(frame), -1);
+	assert_int_equal(spulse_resolved_frame_end_column(frame), -1);
+	assert_int_equal(spulse_resolved_frame_opcode(frame), -1);
+	assert_false(spulse_resolved_frame_is_entry(frame));
+	assert_string_equal(name_of(kit_frame(&kit, 2)), "<0x1820>");
+	assert_string_equal(name_of(kit_frame(&kit, 3)), "<0x1020>");
+	assert_string_equal(name_of(kit_frame(&kit, 4)), "[kernel]+0x1020");
+	kit_close(&kit);
+}
+
+static void perf_maps_can_be_left_out(void **state)
+{
+	const pid_t listed[] = { KIT_OTHER };
+
+	(void)state;
+	for (int mode = SPULSE_PERF_MAPS_NONE; mode <= SPULSE_PERF_MAPS_LISTED; mode++) {
+		struct spulse_symbolizer_options options;
+		struct kit kit;
+
+		kit_open(&kit);
+		kit_perf_map(&kit, KIT_PID, "1000 100 named\n");
+		kit_perf_map(&kit, KIT_OTHER, "1000 100 other\n");
+		KIT_SAMPLE(&kit, KIT_PID, kit_user(0x1020));
+		KIT_SAMPLE(&kit, KIT_OTHER, kit_user(0x1020));
+		options = kit_options(&kit, NULL, NULL);
+		options.perf_maps = mode;
+		options.perf_map_pids = listed;
+		options.perf_map_pid_count = 1;
+		kit_read(&kit, &options);
+		assert_string_equal(name_of(kit_frame(&kit, 0)), "<0x1020>");
+		assert_string_equal(name_of(kit_frame(&kit, 1)),
+				    mode == SPULSE_PERF_MAPS_LISTED ? "other" : "<0x1020>");
+		kit_close(&kit);
+	}
+}
+
+static void snapshot_reads_a_perf_map_once(void **state)
+{
+	struct kit kit;
+
+	(void)state;
+	kit_open(&kit);
+	KIT_SAMPLE(&kit, KIT_PID, kit_user(0x1020));
+	KIT_SAMPLE(&kit, KIT_PID, kit_user(0x2020));
+	kit_perf_map(&kit, KIT_PID, "1000 100 first\n");
+	kit_read(&kit, NULL);
+	assert_string_equal(name_of(kit_frame(&kit, 0)), "first");
+	kit_perf_map(&kit, KIT_PID, "1000 100 first\n2000 100 second\n");
+	assert_string_equal(name_of(kit_frame(&kit, 1)), "<0x2020>");
+	kit_close(&kit);
+}
+
+/* ---- recorded JIT symbols ---- */
+
+static void jit_symbols_never_fall_through(void **state)
+{
+	const struct spulse_jit_symbol symbols[] = {
+		{ 0x10000, 0x10200, "outer", 5 },
+		{ 0x10040, 0x10080, "inner", 5 },
+	};
+	struct spulse_module_fields fields = { .size = sizeof(fields), .pid = KIT_PID,
+					       .start = 0x10000, .end = 0x11000, .path = "//anon",
+					       .path_len = 6 };
+	const struct spulse_resolved_frame *frame;
+	struct kit kit;
+	uint32_t id;
+
+	(void)state;
+	kit_open(&kit);
+	kit_perf_map(&kit, KIT_PID, "10000 1000 wrong\n");
+	assert_int_equal(spulse_spool_writer_jit_module(kit.writer, &fields, symbols, 2, &id, NULL),
+			 0);
+	KIT_SAMPLE(&kit, KIT_PID, kit_pinned(id, 0x10000, 0x10050));
+	KIT_SAMPLE(&kit, KIT_PID, kit_pinned(id, 0x10000, 0x10090));
+	KIT_SAMPLE(&kit, KIT_PID, kit_pinned(id, 0x10000, 0x10900));
+	kit_read(&kit, NULL);
+	frame = kit_frame(&kit, 0);
+	assert_string_equal(name_of(frame), "inner");
+	assert_int_equal(spulse_resolved_frame_offset(frame), 0x10);
+	assert_int_equal(spulse_resolved_frame_origin(frame), SPULSE_ORIGIN_JIT);
+	assert_int_equal(spulse_resolved_frame_flags(frame), SPULSE_FRAME_JIT);
+	assert_string_equal(name_of(kit_frame(&kit, 1)), "outer");
+	assert_string_equal(name_of(kit_frame(&kit, 2)), "<0x10900>");
+	kit_close(&kit);
+}
+
+static void off_cpu_frames_keep_their_name(void **state)
+{
+	const struct spulse_frame frame = { 0x10, 0x1010, 0, SPULSE_FRAME_KERNEL };
+	struct kit kit;
+
+	(void)state;
+	kit_open(&kit);
+	assert_int_equal(kit_kernel_module(&kit, 0x1000, 0x2000, "[off-cpu]"), 0);
+	KIT_SAMPLE(&kit, KIT_PID, frame);
+	kit_read(&kit, NULL);
+	assert_string_equal(name_of(kit_frame(&kit, 0)), "[off-cpu]");
+	kit_close(&kit);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(bare_address),
+		cmocka_unit_test(truncation_marker_is_no_address),
+		cmocka_unit_test(module_without_symbols_shows_an_offset),
+		cmocka_unit_test(module_with_symbols),
+		cmocka_unit_test(kernel_frame_without_symbols),
+		cmocka_unit_test(kernel_symbols_come_with_their_module),
+		cmocka_unit_test(frames_bind_to_their_own_kind),
+		cmocka_unit_test(newest_module_wins),
+		cmocka_unit_test(retired_module_serves_its_own_time),
+		cmocka_unit_test(perf_map_names_anonymous_memory),
+		cmocka_unit_test(perf_map_leaves_files_alone),
+		cmocka_unit_test(perf_map_frames),
+		cmocka_unit_test(perf_maps_can_be_left_out),
+		cmocka_unit_test(snapshot_reads_a_perf_map_once),
+		cmocka_unit_test(jit_symbols_never_fall_through),
+		cmocka_unit_test(off_cpu_frames_keep_their_name),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
