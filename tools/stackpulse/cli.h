@@ -8,6 +8,7 @@
  * both the parser and --help work from it. Options and arguments mix freely; "--" ends options.
  */
 
+#include <sys/types.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
