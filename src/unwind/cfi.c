@@ -90,6 +90,7 @@ static bool entry_head(const struct cfi_section *section, uint64_t offset, struc
 	uint64_t len;
 
 	*next = 0;
+	head->id = 0;
 	head->wide = false;
 	cursor_skip(&c, offset);
 	len = cursor_u32(&c);

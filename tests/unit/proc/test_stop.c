@@ -190,7 +190,7 @@ static int in_child(int (*fn)(void))
 
 static int stop_by_signal(void)
 {
-	size_t n;
+	size_t n = 0;
 
 	forbid_ptrace();
 	if (stop_once(1000, &n) != PROC_STOP_DONE)
