@@ -24,6 +24,25 @@ static uint64_t sample_type(const struct perf_options *options)
 	return type;
 }
 
+/*
+ * Bytes after which the kernel wakes us. Each wake-up costs about as much as a few samples, so they
+ * shall be few: half of the ring, but no more than comes in 100 ms, so that nobody waits longer
+ * for a sample, and leaving room for what comes in 20 ms, the time that a busy machine may take
+ * to let us run. A ring that is small for its rate, or whose rate nobody knows, wakes us after
+ * an eighth of it.
+ */
+static uint64_t watermark(const struct perf_open_request *request)
+{
+	uint64_t ring = request->ring_bytes, eighth = MAX(ring / 8, 1);
+	/* A sample without its stack has 200 to 500 bytes. */
+	uint64_t second = (uint64_t)request->frequency * (request->options->stack_size + 512ull);
+	uint64_t reserve = second / 50;
+
+	if (request->kind != PERF_KIND_SAMPLING || reserve >= ring - eighth)
+		return eighth;
+	return MAX(MIN(MIN(ring / 2, second / 10), ring - reserve), 1);
+}
+
 /* A sample at each context switch, in kernel mode by nature, and a record when it is over. Forks
  * and mappings are told by the sampling events already. */
 static void make_switch_event(struct perf_event_attr *attr)
@@ -64,7 +83,7 @@ void perf_attr_build(struct perf_event_attr *attr, const struct perf_open_reques
 	attr->comm = 1;
 	attr->task = 1;
 	attr->watermark = 1;
-	attr->wakeup_watermark = request->ring_bytes >= 8 ? request->ring_bytes / 8 : 1;
+	attr->wakeup_watermark = watermark(request);
 	attr->sample_id_all = 1;
 	attr->use_clockid = 1;
 	attr->clockid = CLOCK_MONOTONIC;

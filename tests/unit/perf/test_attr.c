@@ -48,7 +48,8 @@ static void expected_words(uint64_t words[16], uint64_t type_size, uint64_t conf
 	words[3] = 0x3027;
 	words[4] = 16;
 	words[5] = flags;
-	words[6] = (1 << 20) / 8; /* wakeup_watermark, then bp_type */
+	/* wakeup_watermark, then bp_type: what comes in 20 ms still has room. */
+	words[6] = (1 << 20) - 997 * (32768 + 512) / 50;
 #if defined(__x86_64__)
 	words[10] = 0xff01ff;
 #else
@@ -116,6 +117,40 @@ static void test_attr_of_the_cpu_clock(void **state)
 	assert_int_equal(attr.wakeup_watermark, 1);
 }
 
+static uint64_t watermark_of(uint32_t frequency, uint64_t ring_bytes)
+{
+	struct perf_options options = { .frequency = frequency, .stack_size = 32768 };
+	struct perf_open_request request = {
+		.options = &options,
+		.frequency = frequency,
+		.ring_bytes = ring_bytes,
+	};
+	struct perf_event_attr attr;
+	struct perf_how how;
+
+	perf_how_init(&how, &options, PERF_KIND_SAMPLING);
+	perf_attr_build(&attr, &request, &how);
+	assert_int_equal(attr.watermark, 1);
+	return attr.wakeup_watermark;
+}
+
+static void test_wake_ups_are_few_but_in_time(void **state)
+{
+	const uint64_t sample = 32768 + 512;
+
+	(void)state;
+	/* Half of a ring that is large for its rate. */
+	assert_int_equal(watermark_of(10000, 16 << 20), 8 << 20);
+	/* What comes in 100 ms. */
+	assert_int_equal(watermark_of(100, 16 << 20), 10 * sample);
+	assert_int_equal(watermark_of(1, 16 << 20), sample / 10);
+	/* Room for 20 ms is left. */
+	assert_int_equal(watermark_of(1000, 1 << 20), (1 << 20) - 20 * sample);
+	/* An eighth of a ring that is small for its rate. */
+	assert_int_equal(watermark_of(10000, 1 << 20), 128 << 10);
+	assert_int_equal(watermark_of(10000, 65536), 8192);
+}
+
 static void test_attr_of_switches_takes_one_sample_each(void **state)
 {
 	struct perf_options options = { .frequency = 99, .stack_size = 8192, .off_cpu = true };
@@ -164,6 +199,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_attr_is_the_table_byte_for_byte),
 		cmocka_unit_test(test_attr_of_the_cpu_clock),
+		cmocka_unit_test(test_wake_ups_are_few_but_in_time),
 		cmocka_unit_test(test_attr_of_switches_takes_one_sample_each),
 		cmocka_unit_test(test_system_wide_events_do_not_inherit),
 	};
