@@ -12,7 +12,7 @@
 #include "image/image.h"
 #include "unwind/unwind.h"
 
-#include "json.h"
+#include "jsonread.h"
 
 struct outcome {
 	unsigned int vectors, failures;

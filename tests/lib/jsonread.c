@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: StackPulse contributors */
 /* SPDX-License-Identifier: MIT */
-#include "json.h"
+#include "jsonread.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

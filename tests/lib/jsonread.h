@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: StackPulse contributors */
 /* SPDX-License-Identifier: MIT */
-#ifndef TESTS_LIB_JSON_H
-#define TESTS_LIB_JSON_H
+#ifndef TESTS_LIB_JSONREAD_H
+#define TESTS_LIB_JSONREAD_H
 
 #include <stddef.h>
 
