@@ -99,7 +99,17 @@ int annotate_process(struct spulse_recorder *rec, struct rec_process *process, c
 		process->named = true;
 	}
 	strbuf_release(&read);
-	return r < 0 || process->exited ? r : put_cmdline(rec, process->pid, err);
+	return r;
+}
+
+int annotate_program(struct spulse_recorder *rec, struct rec_process *process, const char *comm,
+		     size_t comm_len, struct spulse_error **err)
+{
+	int r = annotate_process(rec, process, comm, comm_len, err);
+
+	if (r < 0 || process->exited || !rec_annotates(rec))
+		return r;
+	return put_cmdline(rec, process->pid, err);
 }
 
 static uint32_t read_name(struct spulse_recorder *rec, const struct rec_thread *thread)

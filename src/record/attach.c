@@ -221,7 +221,7 @@ static int describe(struct attaching *a, struct spulse_error **err)
 	process_read_exe(a->process);
 	if (a->attach->mode == SPULSE_ATTACH_ON_EXEC)
 		return 0;
-	return annotate_process(a->rec, a->process, NULL, 0, err);
+	return annotate_program(a->rec, a->process, NULL, 0, err);
 }
 
 static int attach_steps(struct attaching *a,

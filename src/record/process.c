@@ -150,7 +150,7 @@ struct rec_process *process_get(struct spulse_recorder *rec, pid_t pid,
 		return process;
 	process_read_exe(process);
 	if (maps_look(rec, process, &gone, err) < 0 ||
-	    annotate_process(rec, process, NULL, 0, err) < 0)
+	    annotate_program(rec, process, NULL, 0, err) < 0)
 		return NULL;
 	return process;
 }
@@ -225,5 +225,5 @@ int process_exec(struct spulse_recorder *rec, struct rec_process *process,
 	process->warned = false;
 	threads_remove_process(rec, process->pid, process->pid);
 	process_read_exe(process);
-	return r < 0 ? r : annotate_process(rec, process, event->comm.name, event->comm.len, err);
+	return r < 0 ? r : annotate_program(rec, process, event->comm.name, event->comm.len, err);
 }

@@ -276,6 +276,9 @@ int recover_sweep(struct spulse_recorder *rec, bool may_open, struct spulse_erro
 int annotate_host(struct spulse_recorder *rec, struct spulse_error **err);
 int annotate_process(struct spulse_recorder *rec, struct rec_process *process, const char *comm,
 		     size_t comm_len, struct spulse_error **err);
+/* Its command line too: of what it runs since its attach or its last execve. */
+int annotate_program(struct spulse_recorder *rec, struct rec_process *process, const char *comm,
+		     size_t comm_len, struct spulse_error **err);
 int annotate_thread(struct spulse_recorder *rec, struct rec_thread *thread,
 		    struct spulse_error **err);
 int annotate_build_id(struct spulse_recorder *rec, const struct rec_module *module,
