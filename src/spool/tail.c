@@ -23,6 +23,13 @@ enum {
 	FOREIGN_INTERVAL_NS = 20000000,
 };
 
+/* Bytes that were at [end - len, end). */
+struct guard {
+	uint8_t bytes[GUARD_MAX];
+	size_t len;
+	uint64_t end;
+};
+
 struct spulse_batch {
 	const struct spulse_source *source;
 	struct sample_store store;
@@ -43,10 +50,8 @@ struct spulse_tail {
 	struct spool_channel *channel;
 	struct reclaimer reclaimer;
 	uint64_t batch_end; /* consumed by the batch that was handed out */
-	/* Bytes before the position: a file that was rewritten has others. */
-	uint8_t guard[GUARD_MAX];
-	size_t guard_len;
-	uint64_t guard_end;
+	/* Bytes of the header and before the position: a file that was rewritten has others. */
+	struct guard head, before;
 };
 
 static void batch_clear(struct spulse_batch *batch)
@@ -101,15 +106,15 @@ static bool ends_batch(const struct spulse_batch *batch, int tag)
 }
 
 /* Remembers the bytes before the position, from the window. */
-static void set_guard(struct spulse_tail *tail)
+static void set_guard(struct spulse_tail *tail, struct guard *guard)
 {
 	size_t before = tail->d.p - tail->d.in.buf;
 
-	if (!before || tail->guard_end == decode_offset(&tail->d))
+	if (!before || guard->end == decode_offset(&tail->d))
 		return;
-	tail->guard_len = MIN(before, (size_t)GUARD_MAX);
-	tail->guard_end = decode_offset(&tail->d);
-	memcpy(tail->guard, tail->d.p - tail->guard_len, tail->guard_len);
+	guard->len = MIN(before, (size_t)GUARD_MAX);
+	guard->end = decode_offset(&tail->d);
+	memcpy(guard->bytes, tail->d.p - guard->len, guard->len);
 }
 
 static int decode_batch(struct spulse_tail *tail, struct spulse_error **err)
@@ -128,7 +133,7 @@ static int decode_batch(struct spulse_tail *tail, struct spulse_error **err)
 	}
 	if (r < 0)
 		return r;
-	set_guard(tail);
+	set_guard(tail, &tail->before);
 	batch->end_module = tail->source.modules.len;
 	batch->end_frame = tail->source.frames.len;
 	return source_settle(&tail->source) ? 0 : err_no_memory(err);
@@ -140,8 +145,10 @@ static int open_first(struct spulse_tail *tail, uint64_t size, struct spulse_err
 
 	tail->batch.source = &tail->source;
 	tail->fresh = true;
-	if (r == 0)
+	if (r == 0) {
+		set_guard(tail, &tail->head);
 		r = decode_batch(tail, err);
+	}
 	/* Whoever is made from the source now knows these already. */
 	tail->batch.first_module = tail->batch.end_module;
 	tail->batch.first_frame = tail->batch.end_frame;
@@ -249,18 +256,19 @@ static int shrank(const struct spulse_tail *tail, uint64_t size, struct spulse_e
 }
 
 /* A file that was emptied and written anew is as long again, but not the same. */
-static int check_guard(const struct spulse_tail *tail, struct spulse_error **err)
+static int check_guard(const struct spulse_tail *tail, const struct guard *guard,
+		       struct spulse_error **err)
 {
 	uint8_t now[GUARD_MAX];
-	ssize_t n = pread_full(tail->fd, now, tail->guard_len, tail->guard_end - tail->guard_len);
+	ssize_t n = pread_full(tail->fd, now, guard->len, guard->end - guard->len);
 
 	if (n < 0)
 		return err_io(err, -n, tail->source.path, "cannot read the spool");
-	if ((size_t)n != tail->guard_len || memcmp(now, tail->guard, n))
+	if ((size_t)n != guard->len || memcmp(now, guard->bytes, n))
 		return err_file(err, SPULSE_ERROR_CORRUPT_SPOOL, 0, tail->source.path,
 				"the spool was rewritten while it was read: the bytes before offset "
 				"%llu are not those that were there",
-				(unsigned long long)tail->guard_end);
+				(unsigned long long)guard->end);
 	return 0;
 }
 
@@ -268,6 +276,7 @@ static int check_guard(const struct spulse_tail *tail, struct spulse_error **err
 static int look(const struct spulse_tail *tail, uint64_t *size, struct spulse_error **err)
 {
 	struct stat st;
+	int r;
 
 	if (fstat(tail->fd, &st) < 0)
 		return err_io(err, errno, tail->source.path, "cannot examine the spool");
@@ -280,7 +289,8 @@ static int look(const struct spulse_tail *tail, uint64_t *size, struct spulse_er
 	}
 	if (*size < tail->d.in.limit)
 		return shrank(tail, *size, err);
-	return check_guard(tail, err);
+	r = check_guard(tail, &tail->head, err);
+	return r < 0 ? r : check_guard(tail, &tail->before, err);
 }
 
 /* Gives back what the batch before consumed. */
