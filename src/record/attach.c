@@ -31,7 +31,9 @@ struct attaching {
 
 static int gone(pid_t pid, int errnum, struct spulse_error **err)
 {
-	return err_file(err, SPULSE_ERROR_TARGET_GONE, errnum, NULL, "process %d is gone", pid);
+	/* A missing file in /proc is how a missing process shows. */
+	return err_file(err, SPULSE_ERROR_TARGET_GONE, errnum == ENOENT ? ESRCH : errnum, NULL,
+			"process %d is gone", pid);
 }
 
 /* A target is a process, not one of its other threads. */

@@ -90,6 +90,17 @@ struct dwarf_unit *program_unit(const struct program *program, uint64_t address)
 	return program->dwarf ? dwarf_find_unit(program->dwarf, address) : NULL;
 }
 
+/* Go writes its names plainly: a dot in them never starts a clone's suffix. */
+static bool go_names(const struct program *program)
+{
+	return image_section_by_name(program->image, ".gopclntab") != NULL;
+}
+
+static struct demangled as_it_is(const char *linker_name)
+{
+	return (struct demangled){ .name = strdup(linker_name), .suffix = "" };
+}
+
 const struct shown_name *program_name(struct program *program, const char *linker_name)
 {
 	bool added;
@@ -102,7 +113,7 @@ const struct shown_name *program_name(struct program *program, const char *linke
 	if (!added)
 		return &program->names.data[*id];
 	*id = program->names.len;
-	demangled = demangle(linker_name);
+	demangled = go_names(program) ? as_it_is(linker_name) : demangle(linker_name);
 	if (!demangled.name)
 		return NULL;
 	shown.name = arena_strndup(&program->name_bytes, demangled.name, strlen(demangled.name));

@@ -21,9 +21,9 @@ static const struct {
 	{ "_init", "_init", "" },
 	{ "_PyEval_EvalFrameDefault", "_PyEval_EvalFrameDefault", "" },
 	{ "__libc_start_main", "__libc_start_main", "" },
-	/* C++: parameters, no return type. */
+	/* C++: parameters, and the return type where it is part of the name. */
 	{ "_ZN3foo3barEi", "foo::bar(int)", "" },
-	{ "_Z3addIiET_S0_S0_", "add<int>(int, int)", "" },
+	{ "_Z3addIiET_S0_S0_", "int add<int>(int, int)", "" },
 	{ "_ZNKSt6vectorIiSaIiEE4sizeEv", "std::vector<int, std::allocator<int> >::size() const",
 	  "" },
 	/* Rust legacy without its hash, and v0. */
@@ -41,6 +41,9 @@ static const struct {
 	/* Dots that are part of a name. */
 	{ "runtime.mallocgc", "runtime.mallocgc", "" },
 	{ "main.main.func1", "main.main.func1", "" },
+	{ "main.hot", "main.hot", "" },
+	{ "main.exit.func1", "main.exit.func1", "" },
+	{ "_ZN3foo3barEi.hot", "foo::bar(int)", ".hot" },
 	{ "helper.0", "helper.0", "" },
 	{ ".hidden", ".hidden", "" },
 	/* What no scheme recognises. */
