@@ -23,6 +23,10 @@ struct spulse_stack;
 struct spulse_batch;
 struct spulse_frame;
 struct spulse_stack_key;
+struct spulse_stack_cache;
+
+/** Called with each value that a stack cache gives up. It must not call into the cache. */
+typedef void (*spulse_stack_drop_fn)(void *data, void *value);
 
 /** Which processes' perf maps are read. */
 enum spulse_perf_maps {
@@ -192,6 +196,41 @@ spulse_invalidation_processes(const struct spulse_invalidation *invalidation, si
 /** Whether stacks of @p pid are outdated. */
 SPULSE_API bool spulse_invalidation_affects(const struct spulse_invalidation *invalidation,
 					    pid_t pid);
+
+/**
+ * Makes a cache for what the caller prepared from resolved stacks: for
+ * SPULSE_CACHE_EXTERNAL. Free it before its symbolizer.
+ *
+ * @param capacity  values to keep; a full cache is emptied by the next insert; 0 keeps none
+ * @param drop      called with each value that is given up; may be NULL
+ * @param data      passed to @p drop
+ */
+SPULSE_API int spulse_stack_cache_new(const struct spulse_symbolizer *symbolizer, size_t capacity,
+				      spulse_stack_drop_fn drop, void *data,
+				      struct spulse_stack_cache **cache_out,
+				      struct spulse_error **err);
+/** Frees the cache, dropping its values; NULL is allowed. */
+SPULSE_API void spulse_stack_cache_free(struct spulse_stack_cache *cache);
+SPULSE_DEFINE_CLEANUP(stack_cache)
+/** Whether a value is kept for a stack: true, with the value. */
+SPULSE_API bool spulse_stack_cache_lookup(const struct spulse_stack_cache *cache,
+					  struct spulse_stack_key key, void **value_out);
+/**
+ * Keeps @p value for a stack that was resolved to @p resolved; an earlier value is dropped. 1:
+ * kept. 0: not cacheable, or the capacity is 0: the value stays the caller's, as with a failure.
+ * INVALID_INPUT for a stack or result of another symbolizer.
+ */
+SPULSE_API int spulse_stack_cache_insert(struct spulse_stack_cache *cache,
+					 struct spulse_stack_key key,
+					 const struct spulse_resolved *resolved, void *value,
+					 struct spulse_error **err);
+/** Drops what an update outdated. */
+SPULSE_API void spulse_stack_cache_apply(struct spulse_stack_cache *cache,
+					 const struct spulse_invalidation *invalidation);
+/** Drops everything. */
+SPULSE_API void spulse_stack_cache_clear(struct spulse_stack_cache *cache);
+/** Number of values kept. */
+SPULSE_API size_t spulse_stack_cache_count(const struct spulse_stack_cache *cache);
 
 SPULSE_END_DECLS
 

@@ -24,9 +24,15 @@ static size_t modules_len(const struct spulse_symbolizer *sym)
 
 static bool is_retired(const struct spulse_symbolizer *sym, const struct spulse_module *module)
 {
-	const uint64_t *slot = u64map_get(&sym->module_states, (uintptr_t)module);
+	uint32_t id = spulse_module_id(module);
+	const uint64_t *below;
 
-	return slot && ((const struct module_state *)(uintptr_t)*slot)->retired;
+	if (u64map_get(&sym->gone_modules, id))
+		return true;
+	if (spulse_module_is_kernel(module))
+		return false;
+	below = u64map_get(&sym->gone_below, spulse_module_pid(module));
+	return below && id < *below;
 }
 
 /* Without a record to say when: the newest module that fits, minus what was retired. */

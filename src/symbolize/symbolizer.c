@@ -9,6 +9,18 @@ enum { IMAGES_MAX = 256, IMAGE_BYTES_MAX = 64 << 20 };
 
 /* ---- options ---- */
 
+static int check_backend(const struct spulse_native_backend *backend, struct spulse_error **err)
+{
+	if (backend->size < offsetof(struct spulse_native_backend, refresh) || !backend->open ||
+	    !backend->symbolize)
+		return err_set(err, SPULSE_ERROR_INVALID_INPUT,
+			       "a native backend needs open and symbolize");
+	if (!options_are_known(backend, backend->size, sizeof(*backend)))
+		return err_set(err, SPULSE_ERROR_UNSUPPORTED,
+			       "the native backend has functions that this version does not know");
+	return 0;
+}
+
 static int check_options(const struct spulse_symbolizer_options *o, struct spulse_error **err)
 {
 	if (o->perf_maps > SPULSE_PERF_MAPS_LISTED)
@@ -27,10 +39,7 @@ static int check_options(const struct spulse_symbolizer_options *o, struct spuls
 			return err_set(err, SPULSE_ERROR_INVALID_INPUT,
 				       "process id %d in perf_map_pids is not above 0",
 				       (int)o->perf_map_pids[i]);
-	if (o->native && (!o->native->open || !o->native->symbolize))
-		return err_set(err, SPULSE_ERROR_INVALID_INPUT,
-			       "a native backend needs open and symbolize");
-	return 0;
+	return o->native ? check_backend(o->native, err) : 0;
 }
 
 static int compare_pids(const void *a, const void *b)
@@ -226,6 +235,8 @@ void spulse_symbolizer_free(struct spulse_symbolizer *sym)
 	kernel_table_unref(sym->kernel);
 	interner_release(&sym->raw_frames);
 	u64map_release(&sym->build_ids);
+	u64map_release(&sym->gone_modules);
+	u64map_release(&sym->gone_below);
 	vec_free(&sym->retired_modules);
 	vec_free(&sym->retired_processes);
 	vec_free(&sym->invalidation.processes);

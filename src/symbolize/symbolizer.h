@@ -48,7 +48,7 @@ struct module_state {
 	struct spulse_native_module *native; /* NULL while there is no open image */
 	struct spulse_error *refusal;	     /* of the last attempt to open */
 	struct image_identity identity;      /* once opened: no other file will do */
-	bool opened, unsupported, retired;
+	bool opened, unsupported;
 	bool trusted;	  /* the recorder's own image: the file's later fate does not matter */
 	bool unverified;  /* below a system root, and the recording holds no build ID */
 	uint8_t attempts;
@@ -56,6 +56,12 @@ struct module_state {
 	uint64_t failed;  /* call in which it could not be opened */
 };
 
+
+/* A process ended, or became another program: its modules with ids below `end` are gone. */
+struct retired_process {
+	pid_t pid;
+	uint32_t end;
+};
 
 struct spulse_invalidation {
 	bool all;
@@ -103,7 +109,9 @@ struct spulse_symbolizer {
 	bool live; /* updated by the batches of a tail */
 	uint32_t modules_seen;
 	VEC(uint32_t) retired_modules;	/* by the previous batch */
-	VEC(pid_t) retired_processes;
+	VEC(struct retired_process) retired_processes;
+	/* What earlier updates took away: single modules, and of a process all below an id. */
+	struct u64map gone_modules, gone_below;
 	struct spulse_invalidation invalidation;
 
 	struct spulse_resolved resolved;

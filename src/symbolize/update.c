@@ -56,7 +56,8 @@ static int ask_backends(struct spulse_symbolizer *sym, struct spulse_error **err
 	return 0;
 }
 
-static void retire_modules_of(struct spulse_symbolizer *sym, pid_t pid)
+/* Modules that reached a lookup. */
+static void retire_modules_of(struct spulse_symbolizer *sym, const struct retired_process *process)
 {
 	VEC(const struct spulse_module *) gone = { 0 };
 	struct u64map_slot *slot;
@@ -66,7 +67,8 @@ static void retire_modules_of(struct spulse_symbolizer *sym, pid_t pid)
 		const struct module_state *state = (struct module_state *)(uintptr_t)slot->value;
 
 		if (!spulse_module_is_kernel(state->module) &&
-		    spulse_module_pid(state->module) == pid && state->retired &&
+		    spulse_module_pid(state->module) == process->pid &&
+		    spulse_module_id(state->module) < process->end &&
 		    !vec_push(&gone, state->module))
 			break;
 	}
@@ -75,47 +77,46 @@ static void retire_modules_of(struct spulse_symbolizer *sym, pid_t pid)
 	vec_free(&gone);
 }
 
+static int forget_module(struct spulse_symbolizer *sym, uint32_t id, struct spulse_error **err)
+{
+	const struct spulse_module *module = spulse_source_module_by_id(sym->source, id);
+
+	if (module) {
+		struct process *process = known_process(sym, spulse_module_pid(module));
+
+		module_retire(sym, module);
+		if (process && process->has_raw)
+			process_drop_raw(sym, process);
+	}
+	return u64map_set(&sym->gone_modules, id, 1) ? 0 : err_no_memory(err);
+}
+
+static int forget_process(struct spulse_symbolizer *sym, const struct retired_process *gone,
+			  struct spulse_error **err)
+{
+	struct process *process = known_process(sym, gone->pid);
+
+	retire_modules_of(sym, gone);
+	if (process) {
+		u64map_remove(&sym->processes, gone->pid);
+		process_forget(sym, process);
+	}
+	return invalidate(sym, gone->pid) &&
+			       u64map_set(&sym->gone_below, gone->pid, gone->end) ?
+		       0 : err_no_memory(err);
+}
+
 /* What the previous batch retired is no longer needed. */
 static int apply_retirements(struct spulse_symbolizer *sym, struct spulse_error **err)
 {
 	int r = 0;
 
-	for (size_t i = 0; i < sym->retired_modules.len; i++) {
-		const struct spulse_module *module = spulse_source_module_by_id(
-			sym->source, sym->retired_modules.data[i]);
-
-		if (module)
-			module_retire(sym, module);
-	}
-	for (size_t i = 0; i < sym->retired_processes.len; i++) {
-		pid_t pid = sym->retired_processes.data[i];
-		struct process *process = known_process(sym, pid);
-
-		retire_modules_of(sym, pid);
-		if (!invalidate(sym, pid))
-			r = err_no_memory(err);
-		if (process) {
-			u64map_remove(&sym->processes, pid);
-			process_forget(sym, process);
-		}
-	}
+	for (size_t i = 0; i < sym->retired_modules.len && !r; i++)
+		r = forget_module(sym, sym->retired_modules.data[i], err);
+	for (size_t i = 0; i < sym->retired_processes.len && !r; i++)
+		r = forget_process(sym, &sym->retired_processes.data[i], err);
 	sym->retired_modules.len = sym->retired_processes.len = 0;
 	return r;
-}
-
-/* Modules of a process that are there now are those that its retirement means. */
-static void mark_retired(struct spulse_symbolizer *sym, pid_t pid)
-{
-	struct u64map_slot *slot;
-	size_t i = 0;
-
-	while ((slot = u64map_next(&sym->module_states, &i))) {
-		struct module_state *state = (struct module_state *)(uintptr_t)slot->value;
-
-		if (!spulse_module_is_kernel(state->module) &&
-		    spulse_module_pid(state->module) == pid)
-			state->retired = true;
-	}
 }
 
 static bool is_listed(const pid_t *pids, size_t count, pid_t pid)
@@ -241,11 +242,11 @@ static bool remember_retirements(struct spulse_symbolizer *sym,
 	for (size_t i = 0; i < view->retired_module_count; i++)
 		if (!vec_push(&sym->retired_modules, view->retired_modules[i]))
 			return false;
-	for (size_t i = 0; i < view->retired_process_count; i++) {
-		mark_retired(sym, view->retired_processes[i]);
-		if (!vec_push(&sym->retired_processes, view->retired_processes[i]))
+	for (size_t i = 0; i < view->retired_process_count; i++)
+		if (!vec_push(&sym->retired_processes,
+			      (struct retired_process){ view->retired_processes[i],
+							view->end_module }))
 			return false;
-	}
 	return true;
 }
 

@@ -37,11 +37,25 @@ static int builtin_symbolize(void *state, const struct spulse_native_lookup *con
 	return 0;
 }
 
+/* There for those who wrap the backend and pass every call on. */
+static void builtin_retire(void *state, const struct spulse_native_module *module)
+{
+	(void)state;
+	(void)module;
+}
+
+static void builtin_close(void *state)
+{
+	(void)state;
+}
+
 static const struct spulse_native_backend builtin_backend = {
 	.size = sizeof(builtin_backend),
 	.name = "elfutils",
 	.open = builtin_open,
 	.symbolize = builtin_symbolize,
+	.retire_module = builtin_retire,
+	.close = builtin_close,
 };
 
 const struct spulse_native_backend *spulse_native_default(void)
