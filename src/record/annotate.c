@@ -90,7 +90,7 @@ int annotate_process(struct spulse_recorder *rec, struct rec_process *process, c
 
 	if (!rec_annotates(rec))
 		return 0;
-	if (!comm && proc_file_read(process->pid, 0, "comm", MAX_COMM, &read) == 0) {
+	if (!comm && !rec->offline && proc_file_read(process->pid, 0, "comm", MAX_COMM, &read) == 0) {
 		comm = read.data;
 		comm_len = read.len;
 	}
@@ -107,7 +107,7 @@ int annotate_program(struct spulse_recorder *rec, struct rec_process *process, c
 {
 	int r = annotate_process(rec, process, comm, comm_len, err);
 
-	if (r < 0 || process->exited || !rec_annotates(rec))
+	if (r < 0 || process->exited || rec->offline || !rec_annotates(rec))
 		return r;
 	return put_cmdline(rec, process->pid, err);
 }
@@ -117,7 +117,7 @@ static uint32_t read_name(struct spulse_recorder *rec, const struct rec_thread *
 	struct strbuf comm = { 0 };
 	uint32_t name = UINT32_MAX;
 
-	if (proc_file_read(thread->pid, thread->tid, "comm", MAX_COMM, &comm) == 0 && comm.len)
+	if (!rec->offline && proc_file_read(thread->pid, thread->tid, "comm", MAX_COMM, &comm) == 0 && comm.len)
 		name = intern(&rec->strings, comm.data, comm.len);
 	strbuf_release(&comm);
 	return name;

@@ -316,7 +316,7 @@ static int note(struct spulse_error **first, struct spulse_error *second, int r)
 static void last_steps(struct spulse_recorder *rec, struct spulse_error **first)
 {
 	struct spulse_error *why = NULL;
-	int r = perf_events_disable(rec->events, &why);
+	int r = rec->events ? perf_events_disable(rec->events, &why) : 0;
 
 	note(first, why, r);
 	why = NULL;

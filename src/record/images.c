@@ -67,13 +67,23 @@ static bool is_exact(const struct rec_process *process, const struct rec_mapping
 	       image_equals_memory(image, process->pid, map->start, map->end);
 }
 
+/* A file that may have been replaced since: its build ID decides, where it was recorded. */
+static bool is_recorded(const struct rec_mapping *map, const struct image *image)
+{
+	size_t len = 0;
+	const uint8_t *id = image_build_id(image, &len);
+
+	return !map->build_id_len ||
+	       (id && len == map->build_id_len && !memcmp(id, map->build_id, len));
+}
+
 void images_attach(struct spulse_recorder *rec, struct rec_process *process,
 		   struct rec_module *module)
 {
 	const struct rec_mapping *map = &module->map;
 	struct spulse_error *why = NULL;
 	const struct image_request request = {
-		.pid = process->pid,
+		.pid = rec->offline ? 0 : process->pid,
 		.start = map->start,
 		.end = map->end,
 		.file_offset = map->offset,
@@ -99,6 +109,10 @@ void images_attach(struct spulse_recorder *rec, struct rec_process *process,
 		return;
 	}
 	module->opens_left = 0;
+	if (rec->offline && !is_recorded(map, image)) {
+		image_unref(image);
+		return;
+	}
 	if (image_bias(image, map->start, map->end, map->offset, &module->bias))
 		module->image = rules_of(rec, image);
 	image_unref(module->file);

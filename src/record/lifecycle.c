@@ -38,6 +38,8 @@ static int on_mmap(struct spulse_recorder *rec, const struct perf_event *event,
 		.dev_minor = data->dev_minor,
 		.path = data->path,
 		.path_len = data->path_len,
+		.build_id = data->build_id,
+		.build_id_len = data->build_id_len,
 	};
 	struct rec_process *process;
 	int r;
@@ -123,13 +125,14 @@ static int on_exit_record(struct spulse_recorder *rec, const struct perf_event *
 /* ---- names ---- */
 
 /* A kernel that does not say so: another program, and the name is the one that it has now. */
-static bool changed_program(struct rec_process *process, const struct perf_event *event)
+static bool changed_program(const struct spulse_recorder *rec,
+			    const struct rec_process *process, const struct perf_event *event)
 {
 	struct strbuf comm = { 0 };
 	uint64_t device, inode;
 	bool same_name;
 
-	if (proc_exe_identity(process->pid, &device, &inode) < 0 || !process->has_exe ||
+	if (rec->offline || proc_exe_identity(process->pid, &device, &inode) < 0 || !process->has_exe ||
 	    (device == process->exe_device && inode == process->exe_inode))
 		return false;
 	same_name = proc_file_read(process->pid, 0, "comm", 64, &comm) == 0 &&
@@ -166,7 +169,7 @@ static int on_comm(struct spulse_recorder *rec, const struct perf_event *event,
 		return err && *err ? -(int)spulse_error_kind(*err) : 0;
 	if (event->pid != event->tid)
 		return rename_thread(rec, event, err);
-	if (event->comm.exec || changed_program(process, event)) {
+	if (event->comm.exec || changed_program(rec, process, event)) {
 		r = process_exec(rec, process, event, err);
 		if (r < 0)
 			return r;

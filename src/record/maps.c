@@ -51,9 +51,13 @@ int maps_read(struct spulse_recorder *rec, struct rec_process *process,
 		      struct proc_maps *maps, bool *gone, struct spulse_error **err)
 {
 	struct spulse_error *why = NULL;
-	int r = proc_maps_read(maps, process->pid, &why);
-	int alive = process_alive(rec, process, r < 0 ? NULL : err);
+	int r, alive;
 
+	*gone = false;
+	if (rec->offline)
+		return 0;
+	r = proc_maps_read(maps, process->pid, &why);
+	alive = process_alive(rec, process, r < 0 ? NULL : err);
 	*gone = alive == 0;
 	if (r < 0 && spulse_error_kind(why) == SPULSE_ERROR_TARGET_GONE) {
 		*gone = true;
@@ -113,7 +117,7 @@ int maps_cover(struct spulse_recorder *rec, struct rec_process *process, uint64_
 	bool added, gone;
 	int r;
 
-	if (process->exited || modules_find(&process->modules, pc) ||
+	if (process->exited || rec->offline || modules_find(&process->modules, pc) ||
 	    process->tried_pages.count >= MAX_TRIED_PAGES ||
 	    u64map_get(&process->tried_pages, page))
 		return 0;

@@ -255,6 +255,8 @@ int modules_map(struct spulse_recorder *rec, struct rec_process *process,
 	if (r < 0)
 		return r;
 	images_attach(rec, process, &m);
+	m.map.build_id = NULL;
+	m.map.build_id_len = 0;
 	r = add_module(rec, process, &m, err);
 	return r < 0 ? r : annotate_build_id(rec, &m, err);
 }

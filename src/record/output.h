@@ -24,6 +24,13 @@ int output_check(const struct rec_target *target, struct spulse_error **err);
 int output_open(struct spulse_recorder *rec, struct rec_target *target, struct spulse_error **err);
 /* Gives the file its name, replacing an older one. */
 int output_publish(struct rec_target *target, struct spulse_error **err);
+/*
+ * A recorder of events of another time. The source is its own from then on; on failure it stays
+ * the caller's.
+ */
+int recorder_from_source(const struct spulse_recorder_options *options,
+			 struct perf_source *source, struct rec_target *target,
+			 struct spulse_recorder **rec_out, struct spulse_error **err);
 /* Removes what was not published. */
 void output_release(struct rec_target *target);
 

@@ -38,7 +38,7 @@ struct rec_process *process_add(struct spulse_recorder *rec, pid_t pid,
 	}
 	process->pid = pid;
 	process->handle = handle;
-	process->exited = !handle;
+	process->exited = !handle && !rec->offline;
 	process->index = rec->processes.len;
 	if (unw_space_new(&process->space, NULL) < 0 || !vec_reserve(&rec->handles, 1) ||
 	    !vec_reserve(&rec->processes, 1) ||
@@ -106,7 +106,7 @@ int process_find_dead(struct spulse_recorder *rec, struct spulse_error **err)
 	for (size_t i = 0; i < rec->processes.len; i++)
 		if (!rec->processes.data[i]->exited)
 			rec->handles.data[n++] = rec->processes.data[i]->handle;
-	if (!n)
+	if (!n || rec->offline)
 		return 0;
 	r = proc_handles_exited(rec->handles.data, n, rec->handles_exited.data, err);
 	if (r < 0)
@@ -122,9 +122,9 @@ int process_alive(struct spulse_recorder *rec, struct rec_process *process,
 {
 	int r;
 
-	(void)rec;
-	if (process->exited)
-		return 0;
+	/* In a recording that is over, one whose number is used again has ended. */
+	if (process->exited || rec->offline)
+		return rec->offline && !process->exit_time;
 	r = proc_handle_exited(process->handle, err);
 	if (r > 0)
 		process->exited = true;
@@ -140,13 +140,14 @@ struct rec_process *process_get(struct spulse_recorder *rec, pid_t pid,
 
 	if (process)
 		return process;
-	proc_handle_open(pid, &handle, NULL);
+	if (!rec->offline)
+		proc_handle_open(pid, &handle, NULL);
 	process = process_add(rec, pid, handle);
 	if (!process) {
 		err_no_memory(err);
 		return NULL;
 	}
-	if (process->exited)
+	if (process->exited || rec->offline)
 		return process;
 	process_read_exe(process);
 	if (maps_look(rec, process, &gone, err) < 0 ||
@@ -207,7 +208,8 @@ int process_clone(struct spulse_recorder *rec, pid_t ppid, pid_t pid, uint64_t t
 	if (r < 0)
 		return r;
 	/* It may be gone; its events are still to come. */
-	proc_handle_open(pid, &handle, NULL);
+	if (!rec->offline)
+		proc_handle_open(pid, &handle, NULL);
 	child = process_add(rec, pid, handle);
 	if (!child)
 		return err_no_memory(err);
@@ -224,6 +226,7 @@ int process_exec(struct spulse_recorder *rec, struct rec_process *process,
 	process->perf_support = REC_PYTHON_UNKNOWN;
 	process->warned = false;
 	threads_remove_process(rec, process->pid, process->pid);
-	process_read_exe(process);
+	if (!rec->offline)
+		process_read_exe(process);
 	return r < 0 ? r : annotate_program(rec, process, event->comm.name, event->comm.len, err);
 }

@@ -64,7 +64,8 @@ int python_check(struct spulse_recorder *rec, struct rec_process *process,
 		return 0;
 	if (process->perf_support == REC_PYTHON_UNKNOWN)
 		process->perf_support = rec->options.python == SPULSE_PYTHON_PERFMAP ||
-							asks_for_perf_map(process) ?
+							(!rec->offline &&
+							 asks_for_perf_map(process)) ?
 						REC_PYTHON_YES :
 						REC_PYTHON_NO;
 	return process->perf_support == REC_PYTHON_YES ?

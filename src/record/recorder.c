@@ -150,6 +150,30 @@ static int attach_first(struct spulse_recorder *rec, pid_t pid, enum spulse_atta
 	return r < 0 ? r : output_publish(target, err);
 }
 
+int recorder_from_source(const struct spulse_recorder_options *options,
+			 struct perf_source *source, struct rec_target *target,
+			 struct spulse_recorder **rec_out, struct spulse_error **err)
+{
+	struct spulse_recorder *rec = NULL;
+	int r = recorder_new(options, &rec, err);
+
+	if (r < 0)
+		return r;
+	rec->offline = true;
+	rec->merge.source = source;
+	rec->source = source;
+	r = output_open(rec, target, err);
+	if (r == 0)
+		r = sample_prepare(rec, err);
+	if (r == 0) {
+		*rec_out = rec;
+		return 0;
+	}
+	rec->source = NULL; /* stays the caller's */
+	spulse_recorder_free(rec);
+	return r;
+}
+
 static int check_call(pid_t pid, enum spulse_attach_mode mode,
 		      const struct spulse_recorder_options *options,
 		      const struct rec_target *target, struct spulse_error **err)

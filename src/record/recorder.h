@@ -21,6 +21,8 @@ struct rec_mapping {
 	uint32_t dev_major, dev_minor;
 	const char *path;
 	size_t path_len;
+	const uint8_t *build_id; /* while it is being registered */
+	size_t build_id_len;	 /* 0: unknown */
 };
 
 /* One that is active and in the spool. */
@@ -120,6 +122,7 @@ struct spulse_recorder {
 
 	int64_t losses_read_ns, sweep_ns, reconcile_ns, publish_ns, cpus_ns;
 	bool sweep_pending, paused, finished;
+	bool offline;	  /* the events are of another time: /proc says nothing of them */
 	bool inherits;	  /* whether the events last opened cover new threads */
 	bool user_chains; /* user frames of call chains are kept where nothing can be walked */
 	size_t uncovered_cpus;
