@@ -19,7 +19,7 @@
 enum {
 	ENTRY_CODE = 64, /* bytes of a start routine in which its frame may be the outermost */
 	MAX_TABLE_BYTES = 512 << 20,
-	SHORT_ENTRY = 16, /* AArch64: bytes of a signal restorer, padding included */
+	SHORT_ENTRY = 16,  /* AArch64: bytes of a signal restorer, padding included */
 	GO_FRAME_CELL = 0, /* cell number of rbp in Go's frames: CFA - 16 */
 };
 

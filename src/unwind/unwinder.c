@@ -57,7 +57,7 @@ int unwinder_new(enum unw_arch arch, const struct unw_callbacks *callbacks, stru
 	memset(u->sets, 0, bytes);
 	u->arch = arch;
 	u->callbacks = *callbacks;
-	u->shift = 64 - CACHE_BITS;
+	u->shift = 64 - CACHE_BITS - __builtin_ctzl(sizeof(struct cache_set));
 	u->address_mask = (UINT64_C(1) << 48) - 1;
 	*out = u;
 	return 0;
@@ -78,7 +78,7 @@ void unwinder_set_address_mask(struct unwinder *u, uint64_t mask)
 
 const struct cache_entry *cache_fill(struct unwinder *u, struct unw_space *space, uint64_t look)
 {
-	struct cache_set *set = &u->sets[cache_index(u, look, space->tag)];
+	struct cache_set *set = cache_set(u, look, cache_seed(space->tag));
 	const struct unw_map *map = unw_space_find(space, look);
 	struct cache_entry e = {.look = look, .tag = space->tag};
 
@@ -104,7 +104,7 @@ void unw_walk(struct unwinder *u, struct unw_space *space, const struct unw_regs
 	w.unwinder = u;
 	w.space = space;
 	w.result = result;
-	w.base = *regs;
+	w.base = regs;
 	w.base_frame = 0;
 	w.n = 0;
 	w.sp = regs->value[x86 ? CFI_X86_RSP : CFI_ARM_SP];

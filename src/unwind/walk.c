@@ -133,8 +133,8 @@ static bool look_back(const struct walk *w, unsigned int reg, uint64_t *value)
 		if (found != NOT_SAVED)
 			return found == SAVED;
 	}
-	*value = w->base.value[reg];
-	return w->base.known >> reg & 1;
+	*value = w->base->value[reg];
+	return w->base->known >> reg & 1;
 }
 
 bool walk_register(struct walk *w, unsigned int reg, uint64_t *value)
@@ -161,8 +161,8 @@ bool walk_register(struct walk *w, unsigned int reg, uint64_t *value)
 		return false;
 	if (is_callee_saved(w->unwinder->arch, reg))
 		return look_back(w, reg, value);
-	*value = w->base.value[reg];
-	return w->base_frame == w->n && (w->base.known >> reg & 1);
+	*value = w->base->value[reg];
+	return w->base_frame == w->n && (w->base->known >> reg & 1);
 }
 
 /* ---- rows without a compiled form ---- */
@@ -278,7 +278,8 @@ static enum walk_next enter_caller(struct walk *w, const struct unw_regs *next, 
 	if (look == w->look && sp == w->sp)
 		return walk_fail(w, SPULSE_SAMPLE_ERROR_DID_NOT_ADVANCE);
 	w->unwinder->steps[w->n] = (struct walk_step){sp, RULE_KEEPS_ALL};
-	w->base = *next;
+	w->own_base = *next;
+	w->base = &w->own_base;
 	w->base_frame = w->n + 1;
 	w->look = look;
 	w->sp = sp;

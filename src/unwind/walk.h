@@ -36,7 +36,7 @@ struct unwinder {
 	struct unw_callbacks callbacks;
 	uint64_t address_mask;
 	struct cache_set *sets;
-	unsigned int shift;
+	unsigned int shift; /* leaves the offset of a set, and some low bits to be cleared */
 	struct cache_entry uncached; /* the last entry that could not be kept */
 	uint32_t frames[UNW_MAX_FRAMES];
 	uint64_t addresses[UNW_MAX_FRAMES];
@@ -60,7 +60,8 @@ struct walk {
 	 * Registers as they were in frame base_frame: the first, one entered by a signal, or one
 	 * behind a row that gave its values otherwise. Later ones follow from the steps since.
 	 */
-	struct unw_regs base;
+	const struct unw_regs *base;
+	struct unw_regs own_base;
 	uint32_t base_frame;
 	uint32_t n;
 	uint64_t look; /* lookup address of frame n */
@@ -70,26 +71,24 @@ struct walk {
 	bool unreadable; /* an expression met memory that was not captured */
 };
 
-static inline size_t cache_index(const struct unwinder *u, uint64_t look, uint32_t tag)
+/* Multiplier of the cache's hash; the top bits of the product choose the set. */
+#define CACHE_FACTOR UINT64_C(0x9e3779b97f4a7c15)
+
+static inline uint64_t cache_seed(uint32_t tag)
 {
-	return ((look ^ (uint64_t)tag << 40) * 0x9e3779b97f4a7c15u + (uint64_t)tag * 0xff51afd7u) >>
-	       u->shift;
+	return tag * UINT64_C(0xd6e8feb86659fd93);
+}
+
+static inline struct cache_set *cache_set(const struct unwinder *u, uint64_t look, uint64_t seed)
+{
+	uint64_t hash = look * CACHE_FACTOR + seed;
+	size_t offset = (hash >> u->shift) & ~(sizeof(struct cache_set) - 1);
+
+	return (struct cache_set *)((char *)u->sets + offset);
 }
 
 /* Compiles, interns and keeps; cold. */
 const struct cache_entry *cache_fill(struct unwinder *u, struct unw_space *space, uint64_t look);
-
-static inline const struct cache_entry *cache_find(struct unwinder *u, struct unw_space *space,
-						   uint64_t look)
-{
-	const struct cache_set *set = &u->sets[cache_index(u, look, space->tag)];
-
-	if (likely(set->way[0].look == look && set->way[0].tag == space->tag))
-		return &set->way[0];
-	if (likely(set->way[1].look == look && set->way[1].tag == space->tag))
-		return &set->way[1];
-	return cache_fill(u, space, look);
-}
 
 /* Word of the captured stack. */
 static inline bool walk_word(const struct walk *w, uint64_t address, uint64_t *value)

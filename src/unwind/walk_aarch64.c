@@ -133,6 +133,8 @@ static rule_t quick_steps(struct walk *w)
 {
 	struct unwinder *const u = w->unwinder;
 	const uint64_t start = w->stack_start, readable = w->readable, mask = u->address_mask;
+	const uint32_t tag = w->space->tag;
+	const uint64_t seed = cache_seed(tag);
 	uint64_t look = w->look, sp = w->sp, fp = w->fp;
 	bool fp_known = w->fp_known;
 	const uint32_t first = w->n;
@@ -140,9 +142,14 @@ static rule_t quick_steps(struct walk *w)
 	rule_t rule;
 
 	for (;;) {
-		const struct cache_entry *e = cache_find(u, w->space, look);
+		const struct cache_entry *e = cache_set(u, look, seed)->way;
 		uint64_t cfa, ra, at;
 
+		if (unlikely(e->look != look || e->tag != tag)) {
+			e++;
+			if (unlikely(e->look != look || e->tag != tag))
+				e = cache_fill(u, w->space, look);
+		}
 		u->frames[n] = e->frame;
 		u->addresses[n] = look;
 		rule = e->rule;
@@ -186,10 +193,10 @@ static rule_t quick_steps(struct walk *w)
 
 void walk_aarch64(struct walk *w)
 {
-	w->fp = w->base.value[CFI_ARM_FP];
-	w->fp_known = w->base.known >> CFI_ARM_FP & 1;
-	w->lr = w->base.value[CFI_ARM_LR];
-	w->lr_known = w->base.known >> CFI_ARM_LR & 1;
+	w->fp = w->base->value[CFI_ARM_FP];
+	w->fp_known = w->base->known >> CFI_ARM_FP & 1;
+	w->lr = w->base->value[CFI_ARM_LR];
+	w->lr_known = w->base->known >> CFI_ARM_LR & 1;
 	while (slow_step(w, quick_steps(w)) == WALK_ON)
 		;
 }

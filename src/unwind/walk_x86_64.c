@@ -151,58 +151,73 @@ static enum walk_next slow_step(struct walk *w, rule_t rule)
 	}
 }
 
-/* What the quick path checks of a rule: its kind, and no flags. */
-#define QUICK_MASK ((rule_t)15 | RULE_FP_LOST | RULE_FP_AT_FP)
+/* What the quick path checks of a rule: no flags. */
+#define QUICK_FLAGS (RULE_FP_LOST | RULE_FP_AT_FP)
 
 /*
- * Walks while steps are of the common kind, from frame w->n. Returns the rule of the frame that
- * needs more care; w is then that frame's state.
+ * The frame pointer by a rule's cell, without branches: whether functions save it is anybody's
+ * guess, and a wrong one costs more than the whole step. `cfa_at` is the CFA's offset; one word
+ * below it can be read.
+ */
+static inline uint64_t next_fp(const uint8_t *stack, uint64_t readable, uint64_t cfa_at,
+			       rule_t rule, uint64_t fp, uint64_t *fp_lost)
+{
+	uint64_t cell = rule_cell(rule, 0);
+	uint64_t at = cfa_at - 16 - 8 * cell;
+	uint64_t saved = -(uint64_t)(cell != RULE_UNSAVED);
+	uint64_t inside = saved & -(uint64_t)(at < readable);
+	/* A cell below the capture was restored already: kept. One above: lost. */
+	uint64_t above = saved & ~inside & ~(uint64_t)((int64_t)at >> 63);
+	uint64_t value = load_u64(stack + (at & inside));
+
+	*fp_lost = (*fp_lost & ~inside) | above;
+	return (value & inside) | (fp & ~inside);
+}
+
+/*
+ * Walks while steps are of the common kinds, from frame w->n. Returns the rule of the frame that
+ * needs more care; w is then that frame's state. What one step waits for is the chain: hash, rule,
+ * CFA, return address; all checks are beside it.
  */
 static rule_t quick_steps(struct walk *w)
 {
 	struct unwinder *const u = w->unwinder;
-	struct unw_space *const space = w->space;
 	const uint8_t *const stack = w->stack;
 	const uint64_t start = w->stack_start, readable = w->readable;
-	uint64_t look = w->look, sp = w->sp, fp = w->fp;
-	bool fp_known = w->fp_known;
+	const uint32_t tag = w->space->tag;
+	const uint64_t seed = cache_seed(tag);
+	uint64_t look = w->look, sp = w->sp, fp = w->fp, fp_lost = -(uint64_t)!w->fp_known;
 	const uint32_t first = w->n;
 	uint32_t n = first;
 	rule_t rule;
 
-	for (;;) {
-		const struct cache_entry *e = cache_find(u, space, look);
+	for (;; n++) {
+		const struct cache_entry *e = cache_set(u, look, seed)->way;
 		uint64_t cfa, ra, at;
 
+		if (unlikely(e->look != look || e->tag != tag)) {
+			e++;
+			if (unlikely(e->look != look || e->tag != tag))
+				e = cache_fill(u, w->space, look);
+		}
+		rule = e->rule;
 		u->frames[n] = e->frame;
 		u->addresses[n] = look;
-		rule = e->rule;
-		if (likely((rule & QUICK_MASK) == RULE_SP))
-			cfa = sp;
-		else if ((rule & QUICK_MASK) == RULE_FP && fp_known)
-			cfa = fp;
-		else
+		if (unlikely(rule_kind(rule) - RULE_SP > RULE_FP - RULE_SP || (rule & QUICK_FLAGS)))
 			break;
-		cfa += 8 * (uint64_t)rule_n(rule);
-		at = cfa - 8 - start;
-		if (unlikely(at >= readable || cfa <= sp || n + 1 >= UNW_MAX_FRAMES))
+		cfa = (rule_kind(rule) == RULE_FP ? fp : sp) + 8 * (uint64_t)rule_n(rule);
+		at = cfa - start;
+		if (unlikely(at - 8 >= readable || cfa <= sp || n + 1 >= UNW_MAX_FRAMES))
 			break;
-		ra = load_u64(stack + at);
+		if (unlikely(fp_lost) && rule_kind(rule) == RULE_FP)
+			break;
+		ra = load_u64(stack + at - 8);
 		if (unlikely(!walk_address_possible(ra)))
 			break;
-		if (rule_cell(rule, 0) != RULE_UNSAVED) {
-			at -= 8 + 8 * (uint64_t)rule_cell(rule, 0);
-			if (likely(at < readable)) {
-				fp = load_u64(stack + at);
-				fp_known = true;
-			} else if ((int64_t)at >= 0) {
-				fp_known = false;
-			}
-		}
+		fp = next_fp(stack, readable, at, rule, fp, &fp_lost);
 		u->steps[n] = (struct walk_step){cfa, rule};
 		sp = cfa;
 		look = ra - 1;
-		n++;
 	}
 	if (n != first)
 		w->exact = false;
@@ -210,14 +225,14 @@ static rule_t quick_steps(struct walk *w)
 	w->look = look;
 	w->sp = sp;
 	w->fp = fp;
-	w->fp_known = fp_known;
+	w->fp_known = !fp_lost;
 	return rule;
 }
 
 void walk_x86_64(struct walk *w)
 {
-	w->fp = w->base.value[CFI_X86_RBP];
-	w->fp_known = w->base.known >> CFI_X86_RBP & 1;
+	w->fp = w->base->value[CFI_X86_RBP];
+	w->fp_known = w->base->known >> CFI_X86_RBP & 1;
 	while (slow_step(w, quick_steps(w)) == WALK_ON)
 		;
 }
