@@ -163,6 +163,12 @@ def state_of(pid):
         return ""
 
 
+def cpu_seconds(pid):
+    """User and system time that a process has used."""
+    fields = open(f"/proc/{pid}/stat", errors="replace").read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def find_program(*names):
     for name in names:
         path = shutil.which(name)

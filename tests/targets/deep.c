@@ -3,7 +3,7 @@
 /*
  * Exactly DEPTH calls deep at every moment that matters: leaf < level x DEPTH < run < main. Frames
  * differ in size and the compiler keeps no frame pointer.
- * usage: deep SECONDS
+ * usage: deep SECONDS (of CPU time)
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@ static uint64_t now_ns(void)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
 	return t.tv_sec * 1000000000ull + t.tv_nsec;
 }
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: StackPulse contributors
 # SPDX-License-Identifier: MIT
-"""A Python call tree: leaf < walk (ten deep) < main. usage: pyload.py SECONDS"""
+"""A Python call tree: leaf < walk (ten deep) < main. usage: pyload.py SECONDS (of CPU time)"""
 import sys
 import time
 
@@ -19,9 +19,9 @@ def walk(depth, n):
 
 
 def main():
-    end = time.monotonic() + float(sys.argv[1])
+    end = time.process_time() + float(sys.argv[1])
     result = 0
-    while time.monotonic() < end:
+    while time.process_time() < end:
         result ^= walk(10, 20000)
     print(f"{result:x}")
 
