@@ -151,6 +151,11 @@ static enum walk_next slow_step(struct walk *w, rule_t rule)
 	}
 }
 
+enum {
+	CACHE_LINE = 64,
+	PREFETCH = 1024, /* bytes ahead of sp: measured best on compilers and interpreters */
+};
+
 /* What the quick path checks of a rule: no flags. */
 #define QUICK_FLAGS (RULE_FP_LOST | RULE_FP_AT_FP)
 
@@ -175,6 +180,18 @@ static inline uint64_t next_fp(const uint8_t *stack, uint64_t readable, uint64_t
 }
 
 /*
+ * Stack bytes come fresh from a ring, out of the processor's cache, and a walk's strides are too
+ * uneven for its own prefetching. Asks for the lines up to `until`; returns how far it is.
+ */
+static inline uint64_t prefetch(const uint8_t *stack, uint64_t readable, uint64_t from,
+				uint64_t until)
+{
+	for (until = MIN(until, readable); from < until; from += CACHE_LINE)
+		__builtin_prefetch(stack + from);
+	return from;
+}
+
+/*
  * Walks while steps are of the common kinds, from frame w->n. Returns the rule of the frame that
  * needs more care; w is then that frame's state. What one step waits for is the chain: hash, rule,
  * CFA, return address; all checks are beside it.
@@ -187,6 +204,7 @@ static rule_t quick_steps(struct walk *w)
 	const uint32_t tag = w->space->tag;
 	const uint64_t seed = cache_seed(tag);
 	uint64_t look = w->look, sp = w->sp, fp = w->fp, fp_lost = -(uint64_t)!w->fp_known;
+	uint64_t asked = 0;
 	const uint32_t first = w->n;
 	uint32_t n = first;
 	rule_t rule;
@@ -194,6 +212,8 @@ static rule_t quick_steps(struct walk *w)
 	for (;; n++) {
 		const struct cache_entry *e = cache_set(u, look, seed)->way;
 		uint64_t cfa, ra, at;
+
+		asked = prefetch(stack, readable, asked, sp - start + PREFETCH);
 
 		if (unlikely(e->look != look || e->tag != tag)) {
 			e++;
