@@ -8,8 +8,16 @@
 
 #include "cli.h"
 #include "json.h"
+#include "symopts.h"
 #include "text.h"
 #include "tool.h"
+
+/* What the command line asks for. */
+struct request {
+	struct symopts symopts;
+	bool json;
+	bool symbols;
+};
 
 /* What the samples say as a whole: one pass over the file. */
 struct facts {
@@ -66,12 +74,17 @@ static void wall_text(const struct spulse_wall_time *wall, char *buf, size_t siz
 	snprintf(buf + used, size - used, ".%09" PRIu32 "Z", wall->nanoseconds);
 }
 
-static void json_modules(struct json *json, const struct spulse_source *source)
+static int json_modules(struct json *json, const struct spulse_source *source,
+			const struct request *request, struct spulse_error **err)
 {
+	SPULSE_CLEANUP(symbolizer) symbolizer = NULL;
+	int r = request->symbols ? symopts_open(&request->symopts, source, &symbolizer, err) : 0;
+
 	json_key(json, "modules");
 	json_begin_array(json);
-	for (size_t i = 0; i < spulse_source_module_count(source); i++) {
+	for (size_t i = 0; r >= 0 && i < spulse_source_module_count(source); i++) {
 		const struct spulse_module *module = spulse_source_module(source, i);
+		const char *report;
 
 		json_begin_object(json);
 		json_field_uint(json, "id", spulse_module_id(module));
@@ -86,9 +99,15 @@ static void json_modules(struct json *json, const struct spulse_source *source)
 		json_field_uint(json, "inode_generation", spulse_module_inode_generation(module));
 		json_field_bytes(json, "path", spulse_module_path(module),
 				 spulse_module_path_len(module));
+		if (request->symbols) {
+			r = spulse_symbolizer_module_report(symbolizer, i, &report, err);
+			if (r >= 0)
+				json_field_text(json, "symbols", report);
+		}
 		json_end_object(json);
 	}
 	json_end_array(json);
+	return r;
 }
 
 static void json_annotations(struct json *json, const struct spulse_source *source)
@@ -151,19 +170,22 @@ static void json_counts(struct json *json, const struct spulse_source *source,
 	json_field_uint(json, "python_runtimes", runtimes);
 }
 
-static void print_json(struct out *out, const struct spulse_source *source,
-		       const struct facts *facts)
+static int print_json(struct out *out, const struct spulse_source *source,
+		      const struct facts *facts, const struct request *request,
+		      struct spulse_error **err)
 {
 	struct json json;
+	int r;
 
 	json_init(&json, out);
 	json_begin_object(&json);
 	json_header(&json, source);
 	json_counts(&json, source, facts);
-	json_modules(&json, source);
+	r = json_modules(&json, source, request, err);
 	json_annotations(&json, source);
 	json_end_object(&json);
 	json_end_line(&json);
+	return r;
 }
 
 static void print_header(struct out *out, const struct spulse_source *source,
@@ -254,49 +276,120 @@ static void print_modules(struct out *out, const struct spulse_source *source)
 	}
 }
 
-static int show(const char *path, bool as_json)
+static bool told_before(const struct spulse_source *source, size_t index)
+{
+	const struct spulse_module *module = spulse_source_module(source, index);
+
+	for (size_t i = 0; i < index; i++) {
+		const struct spulse_module *before = spulse_source_module(source, i);
+
+		if (spulse_module_inode(before) == spulse_module_inode(module) &&
+		    spulse_module_device_major(before) == spulse_module_device_major(module) &&
+		    spulse_module_device_minor(before) == spulse_module_device_minor(module) &&
+		    spulse_module_is_kernel(before) == spulse_module_is_kernel(module) &&
+		    !strcmp(spulse_module_path(before), spulse_module_path(module)))
+			return true;
+	}
+	return false;
+}
+
+static void print_indented(struct out *out, const char *text)
+{
+	while (*text) {
+		size_t len = strcspn(text, "\n");
+
+		out_puts(out, "    ");
+		out_line(out, text, len);
+		out_puts(out, "\n");
+		text += len + (text[len] == '\n');
+	}
+}
+
+/* How the names of every file are found; a file that several processes map is told once. */
+static int print_symbols(struct out *out, const struct spulse_source *source,
+			 const struct symopts *symopts, struct spulse_error **err)
+{
+	SPULSE_CLEANUP(symbolizer) symbolizer = NULL;
+	size_t count = spulse_source_module_count(source);
+	int r = symopts_open(symopts, source, &symbolizer, err);
+
+	out_puts(out, "\nsymbols\n");
+	for (size_t i = 0; r >= 0 && i < count && !out_stopped(out); i++) {
+		const struct spulse_module *module = spulse_source_module(source, i);
+		const char *text = NULL;
+
+		if (told_before(source, i))
+			continue;
+		r = spulse_symbolizer_module_report(symbolizer, i, &text, err);
+		if (r < 0)
+			break;
+		out_puts(out, "  ");
+		out_line(out, spulse_module_path(module), spulse_module_path_len(module));
+		out_puts(out, "\n");
+		print_indented(out, text);
+	}
+	return r;
+}
+
+static int print_text(struct out *out, const struct spulse_source *source,
+		      const struct facts *facts, const struct request *request,
+		      struct spulse_error **err)
+{
+	print_header(out, source, facts);
+	print_counts(out, source, facts);
+	print_annotations(out, source);
+	print_modules(out, source);
+	return request->symbols ? print_symbols(out, source, &request->symopts, err) : 0;
+}
+
+static int show(const char *path, const struct request *request)
 {
 	SPULSE_CLEANUP(replay) replay = NULL;
 	struct spulse_error *err = NULL;
 	const struct spulse_source *source;
 	struct facts facts = {0};
 	struct out *out;
+	int r;
 
 	if (spulse_replay_open(path, &replay, &err) < 0 || gather(replay, path, &facts, &err) < 0)
 		return tool_fail(err);
 	source = spulse_replay_source(replay);
 	out = out_stdout();
-	if (as_json) {
-		print_json(out, source, &facts);
-	} else {
-		print_header(out, source, &facts);
-		print_counts(out, source, &facts);
-		print_annotations(out, source);
-		print_modules(out, source);
-	}
-	return out_close(out, TOOL_DONE);
+	if (request->json)
+		r = print_json(out, source, &facts, request, &err);
+	else
+		r = print_text(out, source, &facts, request, &err);
+	return out_close(out, r < 0 ? tool_fail(err) : TOOL_DONE);
 }
 
 int cmd_info(int argc, char **argv)
 {
-	bool as_json = false;
+	struct request request = {0};
+	struct cli_option symbols[SYMOPTS_COUNT];
 	const struct cli_option options[] = {
-		{0, "json", CLI_FLAG, &as_json, NULL, .help = "One JSON object."},
+		{0, "json", CLI_FLAG, &request.json, NULL, .help = "One JSON object."},
+		{0, "symbols", CLI_FLAG, &request.symbols, NULL,
+		 .help = "Also say for each file how its names are found: which file and debug "
+			 "file are used, what was tried and why it was refused."},
 	};
-	const struct cli_group groups[] = {CLI_GROUP("Options", options)};
+	const struct cli_group groups[] = {
+		CLI_GROUP("Options", options),
+		CLI_GROUP("Names, for --symbols", symbols),
+	};
 	const struct cli_spec spec = {
 		.command = "info",
-		.usage = "[--json] [FILE]",
-		.about = "Shows what a recording holds: format, time, counts, annotations and "
-			 "modules. "
-			 "FILE is stackpulse.spool unless given.",
+		.usage = "[OPTION...] [FILE]",
+		.about = "Shows what a recording holds: format, time, counts, what was recorded "
+			 "and how, and modules. FILE is stackpulse.spool unless given.",
 		.groups = groups,
-		.group_count = 1,
+		.group_count = 2,
 		.maximum_arguments = 1,
 	};
-	int status = cli_parse(&spec, &argc, &argv);
+	int status;
 
+	symopts_options(&request.symopts, symbols);
+	status = cli_parse(&spec, &argc, &argv);
 	if (status != CLI_GO_ON)
 		return status;
-	return show(argc ? argv[0] : TOOL_DEFAULT_SPOOL, as_json);
+	return show(argc ? argv[0] : TOOL_DEFAULT_SPOOL, &request);
 }
