@@ -160,6 +160,7 @@ static void a_walk_that_leaves_the_stack_ends_with_the_marker(void **state)
 	regs[8] = 0x401234;
 	stack[2] = 0x7ffd00009000; /* outside */
 	stack[3] = 0x402235;
+	put(offline_mmap(5, 1, 0x400000, 0x100000, 0x400000, "//anon"));
 	event.sample.regs = regs;
 	event.sample.regs_mask = 0xff01ff;
 	event.sample.has_stack = true;
