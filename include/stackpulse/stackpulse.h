@@ -14,6 +14,7 @@
 #include <stackpulse/log.h>
 #include <stackpulse/process.h>
 #include <stackpulse/spool.h>
+#include <stackpulse/spool_writer.h>
 #include <stackpulse/record.h>
 #include <stackpulse/profile.h>
 #include <stackpulse/native.h>

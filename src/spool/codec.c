@@ -98,8 +98,8 @@ static int get_origin(struct cursor *c, struct header *header)
 	TRY(get_uv(c, &seconds));
 	TRY(get_uv(c, &nanos));
 	if (nanos >= 1000000000)
-		return cursor_bad(c, "clock origin has %llu nanoseconds, expected at most 999999999",
-				  (unsigned long long)nanos);
+		return cursor_bad(c, "clock origin has %llu nanoseconds, expected at most "
+				     "999999999", (unsigned long long)nanos);
 	if (sign != 1 && sign != -1)
 		return cursor_bad(c, "clock origin has the sign %lld, expected 1 or -1",
 				  (long long)sign);

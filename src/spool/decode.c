@@ -30,8 +30,8 @@ static int get_ref(struct cursor *c, size_t count, const char *what, uint32_t *i
 
 	TRY(get_uv(c, &value));
 	if (value >= count)
-		return cursor_bad(c, "refers to %s %" PRIu64 ", expected less than %zu, which is how "
-				     "many there are so far", what, value, count);
+		return cursor_bad(c, "refers to %s %" PRIu64 ", expected less than %zu, which is "
+				     "how many there are so far", what, value, count);
 	*id = value;
 	return FIELD_OK;
 }
@@ -111,8 +111,8 @@ static int get_jit_symbol(struct cursor *c, const struct spulse_module *m, uint6
 	TRY(get_uv(c, &symbol->end));
 	if (symbol->start >= symbol->end || symbol->start < m->start || symbol->end > m->end)
 		return cursor_bad(c, "symbol 0x%" PRIx64 "-0x%" PRIx64 ", expected a range within "
-				     "0x%" PRIx64 "-0x%" PRIx64, symbol->start, symbol->end, m->start,
-				  m->end);
+				     "0x%" PRIx64 "-0x%" PRIx64,
+				  symbol->start, symbol->end, m->start, m->end);
 	TRY(get_uv(c, &len));
 	if (len > JIT_NAME_MAX)
 		return cursor_bad(c, "symbol name of %" PRIu64 " bytes, expected at most %d", len,
@@ -193,8 +193,8 @@ static int get_pinned(struct cursor *c, struct decoder *d, uint64_t id, uint64_t
 	m = d->source->modules.data[id];
 	if (value < m->file_offset || m->end < m->start ||
 	    value - m->file_offset >= m->end - m->start)
-		return cursor_bad(c, "frame at 0x%" PRIx64 ", expected an address of module %" PRIu64
-				     ", which has 0x%" PRIx64 " bytes from 0x%" PRIx64 " on",
+		return cursor_bad(c, "frame at 0x%" PRIx64 ", expected an address of module %"
+				     PRIu64 ", which has 0x%" PRIx64 " bytes from 0x%" PRIx64 " on",
 				  value, id, m->end < m->start ? 0 : m->end - m->start,
 				  m->file_offset);
 	*frame = (struct spulse_frame){

@@ -92,8 +92,8 @@ int input_more(struct input *in, size_t drop, struct spulse_error **err)
 		in->base += drop;
 		memmove(in->buf, in->buf + drop, in->len);
 	}
-	/* Whole blocks, and a window that doubles, so that a huge record is not parsed too often. */
-	want = MAX((uint64_t)INPUT_BLOCK, ((uint64_t)in->len / INPUT_BLOCK + 1) * INPUT_BLOCK);
+	/* Whole blocks; a window that doubles, so that a huge record is not parsed too often. */
+	want = ((uint64_t)in->len / INPUT_BLOCK + 1) * INPUT_BLOCK;
 	want = MIN(want, in->limit - input_end(in));
 	r = make_room(in, want, err);
 	for (end = input_end(in) + want; r == 0 && input_end(in) < end;)

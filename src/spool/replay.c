@@ -5,7 +5,6 @@
 #include "reader.h"
 #include "stacks.h"
 
-
 struct spulse_samples {
 	struct stream *stream;
 };
@@ -229,8 +228,8 @@ int spulse_records_next(struct spulse_records *records, struct spulse_record *re
 	int r;
 
 	if (record->size < sizeof(*record))
-		return err_set(err, SPULSE_ERROR_INVALID_INPUT, "size of struct spulse_record is not "
-			       "set");
+		return err_set(err, SPULSE_ERROR_INVALID_INPUT,
+			       "size of struct spulse_record is not set");
 	r = stream_next_record(records->stream, &raw, err);
 	if (r > 0)
 		describe(records, &raw, record);

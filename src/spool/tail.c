@@ -266,8 +266,8 @@ static int check_guard(const struct spulse_tail *tail, const struct guard *guard
 		return err_io(err, -n, tail->source.path, "cannot read the spool");
 	if ((size_t)n != guard->len || memcmp(now, guard->bytes, n))
 		return err_file(err, SPULSE_ERROR_CORRUPT_SPOOL, 0, tail->source.path,
-				"the spool was rewritten while it was read: the bytes before offset "
-				"%llu are not those that were there",
+				"the spool was rewritten while it was read: the bytes before "
+				"offset %llu are not those that were there",
 				(unsigned long long)guard->end);
 	return 0;
 }

@@ -45,7 +45,8 @@ static size_t crowd_slot(const struct tree *tree, uint32_t prefix, uint32_t fram
 /* Room for `more` further entries at no more than half full. */
 static bool crowd_reserve(struct tree *tree, size_t more)
 {
-	size_t need = (tree->crowd_count + more) * 2, size = MAX(tree->crowd_mask + 1, (size_t)1024);
+	size_t need = (tree->crowd_count + more) * 2;
+	size_t size = MAX(tree->crowd_mask + 1, (size_t)1024);
 	uint32_t *old = tree->crowd;
 	size_t old_size = old ? tree->crowd_mask + 1 : 0;
 

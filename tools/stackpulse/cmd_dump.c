@@ -40,21 +40,21 @@ int cmd_dump(int argc, char **argv)
 	int reader = DUMP_SNAPSHOT;
 	const struct cli_option options[] = {
 		{0, "reader", CLI_CHOICE, &reader, "READER",
-		 .help = "How to read: snapshot (all in memory), replay (in sequence) or tail (as a "
-			 "growing file).",
+		 .help = "How to read: snapshot (all in memory), replay (in sequence) or tail (as "
+			 "a growing file).",
 		 .choices = readers},
 		{0, "grow", CLI_CUSTOM, &grow, "BYTES,...",
-		 .help = "With --reader tail: make so many bytes of the file visible, one after the "
-			 "other, and print the batches that each step gives.",
+		 .help = "With --reader tail: make so many bytes of the file visible, one after "
+			 "the other, and print the batches that each step gives.",
 		 .parse = parse_grow},
 	};
 	const struct cli_group groups[] = {CLI_GROUP("Options", options)};
 	const struct cli_spec spec = {
 		.command = "dump",
 		.usage = "[OPTIONS] [FILE]",
-		.about = "Prints everything that a recording holds, as it stands in the file, as one "
-			 "JSON object with \"outcome\" valid, recovered (the file ends inside of a "
-			 "record) or error. The exit status is 1 for an error. FILE is "
+		.about = "Prints everything that a recording holds, as it stands in the file, as "
+			 "one JSON object with \"outcome\" valid, recovered (the file ends inside "
+			 "of a record) or error. The exit status is 1 for an error. FILE is "
 			 "stackpulse.spool unless given.",
 		.groups = groups,
 		.group_count = 1,

@@ -131,7 +131,8 @@ int cmd_replay(int argc, char **argv)
 {
 	bool frames = false, contexts = false;
 	const struct cli_option options[] = {
-		{0, "frames", CLI_FLAG, &frames, NULL, .help = "Visit every frame of every sample."},
+		{0, "frames", CLI_FLAG, &frames, NULL,
+		 .help = "Visit every frame of every sample."},
 		{0, "contexts", CLI_FLAG, &contexts, NULL,
 		 .help = "Visit every frame and find its module."},
 	};

@@ -97,7 +97,8 @@ static int dump_tail(struct json *json, const char *path, struct spulse_error **
 		source = spulse_tail_source(tail);
 		spulse_tail_stats(tail, &stats);
 		/* A tail takes an incomplete record as one that is still to come. */
-		dump_json_begin_document(json, source, stats.consumed_bytes < stats.published_bytes);
+		dump_json_begin_document(json, source,
+					 stats.consumed_bytes < stats.published_bytes);
 		for (size_t i = 0; i < kept.count; i++)
 			dump_json_kept(json, source, &kept.items[i]);
 		dump_json_end_document(json);
