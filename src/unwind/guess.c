@@ -44,6 +44,23 @@ bool guess_is_restorer(enum unw_arch arch, const struct code_window *w)
 	       window_has(w, -4, arm, sizeof(arm));
 }
 
+/*
+ * Backwards to what set the frame up, or to what ends the function before: a return or padding.
+ * Bytes inside of other instructions may look like either; the caller checks what it finds.
+ */
+static enum rule_hint frame_of_x86(const struct code_window *w)
+{
+	for (int64_t at = -4; at >= -(int64_t)w->before; at--) {
+		if (HAS(w, at, 0x55, 0x48, 0x89, 0xe5) || HAS(w, at, 0x55, 0x48, 0x8b, 0xec))
+			return HINT_FRAME;
+		if (HAS(w, at, 0xcc, 0xcc, 0xcc) || HAS(w, at, 0xc9, 0xc3) ||
+		    HAS(w, at, 0x5d, 0xc3) || HAS(w, at, 0xc9, 0xc2) || HAS(w, at, 0x5d, 0xc2) ||
+		    HAS(w, at, 0x0f, 0x1f, 0x40, 0x00) || HAS(w, at, 0x66, 0x2e, 0x0f, 0x1f))
+			return HINT_LEAF;
+	}
+	return HINT_UNKNOWN;
+}
+
 static enum rule_hint hint_x86(const struct code_window *w)
 {
 	int64_t at = HAS(w, 0, 0xf3, 0x0f, 0x1e, 0xfa) ? 4 : 0; /* endbr64 */
@@ -62,7 +79,7 @@ static enum rule_hint hint_x86(const struct code_window *w)
 	/* push %rbp; mov %rsp, %rbp in its two encodings. */
 	if (HAS(w, -1, 0x55, 0x48, 0x89, 0xe5) || HAS(w, -1, 0x55, 0x48, 0x8b, 0xec))
 		return HINT_PUSHED;
-	return HINT_UNKNOWN;
+	return frame_of_x86(w);
 }
 
 /*

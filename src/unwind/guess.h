@@ -38,7 +38,7 @@ static inline enum spulse_unwind_fallback rule_reason(rule_t rule)
 
 static inline enum rule_hint rule_hint(rule_t rule)
 {
-	return (rule >> 52) & 3;
+	return (rule >> 52) & 7;
 }
 
 #endif

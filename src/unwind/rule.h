@@ -13,7 +13,7 @@
  * register lies at CFA - 16 - 8x, 15 = not saved (rbp, rbx, r12, r13, r14, r15), 48-49 flags.
  * AArch64: bits 0-3 kind, 4-18 n (signed), 19-32 cell of x30 at CFA - 8c (0 = in x30), 33-46 cell
  * of x29 likewise (0 = kept).
- * RULE_NONE on both: bits 4-11 enum spulse_unwind_fallback, 52-53 enum rule_hint.
+ * RULE_NONE on both: bits 4-11 enum spulse_unwind_fallback, 52-54 enum rule_hint.
  */
 typedef uint64_t rule_t;
 
@@ -36,6 +36,8 @@ enum rule_hint {
 	HINT_UNKNOWN = 0,
 	HINT_ENTRY,  /* nothing is pushed yet, or all is popped: return address at sp or in x30 */
 	HINT_PUSHED, /* x86-64: just behind "push rbp": return address at sp + 8 */
+	HINT_LEAF,   /* x86-64: no frame was set up since the function's start */
+	HINT_FRAME,  /* x86-64: the frame pointer is set up */
 	HINT_RECORD, /* AArch64: behind the store of x29 and x30, which lie at sp */
 };
 

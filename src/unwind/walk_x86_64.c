@@ -108,7 +108,8 @@ static enum walk_next without_table(struct walk *w, rule_t rule)
 	enum walk_next next;
 
 	if (w->exact) {
-		if (rule_hint(rule) == HINT_ENTRY && by_guess(w, w->sp, &next))
+		if ((rule_hint(rule) == HINT_ENTRY || rule_hint(rule) == HINT_LEAF) &&
+		    by_guess(w, w->sp, &next))
 			return next;
 		if (rule_hint(rule) == HINT_PUSHED && by_guess(w, w->sp + 8, &next))
 			return next;
