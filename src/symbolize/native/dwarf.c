@@ -5,6 +5,7 @@
 #include <dwarf.h>
 #include <elf.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +15,18 @@ static const char *const wanted_sections[] = {
 	".debug_line_str", ".debug_ranges",   ".debug_rnglists", ".debug_addr",
 	".debug_str_offsets",
 };
+
+/* By its name, or by the one that it has in files of the older way of compression. */
+static const struct image_section *find_section(const struct image *image, const char *name)
+{
+	const struct image_section *section = image_section_by_name(image, name);
+	char older[32];
+
+	if (section)
+		return section;
+	snprintf(older, sizeof(older), ".z%s", name + 1);
+	return image_section_by_name(image, older);
+}
 
 /* Sections of a file as a small ELF; 0 and no base when it has no .debug_info. */
 static int load_sections(struct image *image, struct memelf *elf, bool lazy,
@@ -25,7 +38,7 @@ static int load_sections(struct image *image, struct memelf *elf, bool lazy,
 	*elf = (struct memelf){ 0 };
 	for (size_t i = 0; i < ARRAY_LEN(wanted_sections); i++) {
 		const struct image_section *section =
-			image_section_by_name(image, wanted_sections[i]);
+			find_section(image, wanted_sections[i]);
 
 		if (!section || section->type == SHT_NOBITS || !section->size) {
 			if (!i)

@@ -33,7 +33,8 @@ struct layout {
 
 static bool is_plain(const struct memelf_part *part)
 {
-	return part->image && !(part->section->flags & SHF_COMPRESSED);
+	return part->image && !(part->section->flags & SHF_COMPRESSED) &&
+	       !has_prefix(part->section->name, ".zdebug");
 }
 
 /* The size in memory: of a compressed section it is known once it was unpacked. */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fdestarts.h"
 #include "plt.h"
 
 /* An executable section's addresses; symbols outside of all are not code. */
@@ -18,6 +19,7 @@ struct builder {
 	struct raw_symbols raw;
 	VEC(struct code_range) code;
 	bool failed;
+	struct fde_starts fdes;
 };
 
 static int compare_code(const void *a, const void *b)
@@ -154,7 +156,7 @@ static void drop_aliases(struct builder *b)
 	b->raw.len = kept;
 }
 
-/* Where a symbol ends; an unsized one reaches up to the next or its section's end. */
+/* Where a symbol ends; an unsized one reaches up to the next function or its section's end. */
 static uint64_t end_of(const struct builder *b, size_t index)
 {
 	const struct raw_symbol *raw = &b->raw.data[index];
@@ -164,7 +166,7 @@ static uint64_t end_of(const struct builder *b, size_t index)
 		return raw->size < limit - raw->start ? raw->start + raw->size : limit;
 	if (index + 1 < b->raw.len)
 		limit = MIN(limit, b->raw.data[index + 1].start);
-	return limit;
+	return MIN(limit, fde_starts_after(&b->fdes, raw->start));
 }
 
 /* "name@VERSION" without the version. */
@@ -217,6 +219,7 @@ bool symtab_build(struct symtab *symtab, struct image *const *images, size_t cou
 
 	*symtab = (struct symtab){ 0 };
 	collect_code(&b, images[0]);
+	fde_starts_read(&b.fdes, images[0]);
 	for (size_t i = 0; i < count; i++) {
 		collect_table(&b, images[i], false);
 		collect_table(&b, images[i], true);
@@ -226,6 +229,7 @@ bool symtab_build(struct symtab *symtab, struct image *const *images, size_t cou
 	built = !b.failed && build_entries(&b);
 	vec_free(&b.raw);
 	vec_free(&b.code);
+	fde_starts_release(&b.fdes);
 	if (!built)
 		symtab_release(symtab);
 	return built;

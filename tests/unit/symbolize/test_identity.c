@@ -205,7 +205,7 @@ static bool own_vdso(uint64_t *start, uint64_t *size, char id_text[64])
 
 static void vdso_of_a_recording(void **state)
 {
-	uint64_t start, size;
+	uint64_t start = 0, size = 0;
 	char id_text[64];
 
 	(void)state;
