@@ -74,7 +74,8 @@ def vectors_read_alike():
 
 def our_recordings():
     """Each kind of program of the other flow tests, in both formats, read by the peer."""
-    project = "i=0; while [ $i -lt 25 ]; do /bin/true; i=$((i+1)); done"
+    work = "j=0; while [ $j -lt 3000 ]; do j=$((j+1)); done"
+    project = f"i=0; while [ $i -lt 25 ]; do /bin/sh -c '{work}'; i=$((i+1)); done"
     python = newer_python() or find_program("python3")
     load = os.path.join(SOURCE, "tests/targets/pyload.py")
     with open("big", "wb") as f:
@@ -88,6 +89,12 @@ def our_recordings():
         "threads": [target("threads", flags=["-pthread"]), "4", "0.5"],
         "python": [python, *(["-X", "perf"] if newer_python() else []), load, "0.5"],
     }
+    rustc = find_program("rustc", os.path.expanduser("~/.cargo/bin/rustc"))
+    if rustc:
+        commands["rust"] = [target("crunch", "crunch.rs", ["-O", "-Cdebuginfo=0"], rustc), "0.5"]
+    go = find_program("go", "/usr/local/go/bin/go")
+    if go:
+        commands["go"] = [target("gopher", "gopher.go", compiler=go), "0.5"]
     for name, command in commands.items():
         for version in ("3", "4"):
             spool = f"{name}{version}.spool"
@@ -116,7 +123,8 @@ def attached_recordings():
 def cut_recordings():
     """A tail cut at any byte is recovered to the same samples on both sides."""
     for version in ("3", "4"):
-        record("whole.spool", ["--format", version, "-F", "999"], [target("deep"), "0.3"])
+        record("whole.spool", ["--format", version, "-F", "999"],
+               [target("inlines", "inlines.cc", ["-std=c++17"]), "0.2"])
         data = open("whole.spool", "rb").read()
         for keep in range(len(data) - 40, len(data)):
             with open("cut.spool", "wb") as f:
