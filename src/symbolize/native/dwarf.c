@@ -246,8 +246,24 @@ int dwarf_info_open(struct image *program, struct image *debug, struct image *al
 	return 0;
 }
 
+bool dwarf_info_set_places(struct dwarf_info *info, const char *program_path, const char *sysroot,
+			   struct image *package)
+{
+	const char *slash = strrchr(program_path, '/');
+
+	info->package = image_ref(package);
+	if (slash)
+		info->folder = strndup(program_path, slash - program_path);
+	if (sysroot && *sysroot)
+		info->sysroot = strdup(sysroot);
+	return (!slash || info->folder) && (!sysroot || !*sysroot || info->sysroot);
+}
+
 static void unit_release(struct dwarf_unit *unit)
 {
+	if (unit->split)
+		memelf_release(unit->split);
+	free(unit->split);
 	spans_release(&unit->functions);
 	free(unit->nodes);
 	free(unit->rows);
@@ -265,6 +281,9 @@ void dwarf_info_free(struct dwarf_info *info)
 	memelf_release(&info->elf);
 	memelf_release(&info->alt_elf);
 	pthread_mutex_destroy(&info->files_lock);
+	image_unref(info->package);
+	free(info->folder);
+	free(info->sysroot);
 	free(info);
 }
 

@@ -47,6 +47,7 @@ struct dwarf_unit {
 	uint32_t node_count;
 	struct dwarf_row *rows;
 	uint32_t row_count;
+	struct memelf *split; /* names of its functions lie here; NULL: in the file's sections */
 };
 
 struct dwarf_info {
@@ -58,6 +59,10 @@ struct dwarf_info {
 	pthread_mutex_t files_lock;
 	struct interner files;
 	uint64_t table_bytes;
+	struct image *package; /* of split DWARF, or NULL */
+	char *folder;	       /* of the program, or NULL */
+	char *sysroot;
+	uint32_t splits_missing; /* units whose functions could not be found; atomic */
 };
 
 /* A libdw handle on a dwarf_info's bytes; one per thread, never shared. */
@@ -83,6 +88,9 @@ enum { DWARF_LEVELS_MAX = 256 };
 int dwarf_info_open(struct image *program, struct image *debug, struct image *alt,
 		    struct dwarf_info **info_out, struct spulse_error **err);
 void dwarf_info_free(struct dwarf_info *info);
+/* Where files of split DWARF may be. */
+bool dwarf_info_set_places(struct dwarf_info *info, const char *program_path, const char *sysroot,
+			   struct image *package);
 
 bool dwarf_reader_open(struct dwarf_reader *reader, const struct dwarf_info *info);
 void dwarf_reader_close(struct dwarf_reader *reader);

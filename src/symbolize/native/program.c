@@ -53,7 +53,7 @@ static void load_symbols(struct program *program)
 		strbuf_puts(&program->story, "symbols: out of memory\n");
 }
 
-static void load_dwarf(struct program *program)
+static void load_dwarf(struct program *program, const struct image_debug_options *options)
 {
 	struct spulse_error *error = NULL;
 	struct image *from = program->debug.file ? program->debug.file : program->image;
@@ -65,6 +65,11 @@ static void load_dwarf(struct program *program)
 		log_debug("debug information of %s: %s", image_path(from),
 			  spulse_error_message(error));
 		spulse_error_free(error);
+	}
+	if (program->dwarf && !dwarf_info_set_places(program->dwarf, program->path,
+						     options->sysroot, program->debug.package)) {
+		dwarf_info_free(program->dwarf);
+		program->dwarf = NULL;
 	}
 }
 
@@ -82,7 +87,7 @@ void program_load(struct program *program, const struct image_debug_options *opt
 		spulse_error_free(error);
 	}
 	load_symbols(program);
-	load_dwarf(program);
+	load_dwarf(program, options);
 }
 
 struct dwarf_unit *program_unit(const struct program *program, uint64_t address)
@@ -239,6 +244,9 @@ void program_describe(const struct program *program, struct strbuf *sb)
 			      program->dwarf->unit_count);
 	else
 		strbuf_puts(sb, ", no lines\n");
+	if (program->dwarf && program->dwarf->splits_missing)
+		strbuf_printf(sb, "functions of %u units: files of split DWARF (.dwo) are missing\n",
+			      program->dwarf->splits_missing);
 	if (program->story.len)
 		strbuf_add(sb, program->story.data, program->story.len);
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "lines.h"
+#include "split.h"
 
 enum { DEPTH_MAX = 512, ORIGINS_MAX = 16 };
 
@@ -22,6 +23,7 @@ struct origin {
 
 struct walk {
 	struct dwarf_info *info;
+	const struct split *split; /* NULL: the unit has its functions itself */
 	struct line_table *lines;
 	VEC(struct dwarf_node) nodes;
 	VEC(struct span_range) ranges;
@@ -110,28 +112,48 @@ static struct origin find_origin(struct walk *walk, Dwarf_Die *die)
 	return origin;
 }
 
+/* False when the walk is to end. */
+static bool add_range(struct walk *walk, uint64_t start, uint64_t end, uint32_t depth)
+{
+	struct span_range range = { start, end, depth, walk->nodes.len };
+
+	if (start < walk->info->base || end > walk->info->code_end || start >= end)
+		return true;
+	if (walk->ranges.len >= walk->ranges_max)
+		return false;
+	if (!vec_push(&walk->ranges, range))
+		walk->failed = true;
+	return !walk->failed;
+}
+
+static void add_ranges(struct walk *walk, Dwarf_Die *die, uint32_t depth)
+{
+	struct split_ranges list;
+	Dwarf_Addr base, start, end;
+	ptrdiff_t offset = 0;
+
+	if (walk->split && split_ranges_start(&list, walk->split, die)) {
+		while (split_ranges_next(&list, &start, &end))
+			if (!add_range(walk, start, end, depth))
+				return;
+		return;
+	}
+	while ((offset = dwarf_ranges(die, offset, &base, &start, &end)) > 0)
+		if (!add_range(walk, start, end, depth))
+			return;
+}
+
 /* Adds a node for an entry with code; SPAN_NONE when it has none. */
 static uint32_t add_node(struct walk *walk, Dwarf_Die *die, uint32_t parent, uint32_t depth)
 {
 	const struct dwarf_info *info = walk->info;
 	uint32_t id = walk->nodes.len;
 	size_t first = walk->ranges.len;
-	Dwarf_Addr base, start, end;
 	struct dwarf_node node;
 	struct origin origin;
-	ptrdiff_t offset = 0;
 
-	while ((offset = dwarf_ranges(die, offset, &base, &start, &end)) > 0) {
-		if (start < info->base || end > info->code_end || start >= end)
-			continue;
-		if (walk->ranges.len >= walk->ranges_max)
-			break;
-		if (!vec_push(&walk->ranges, (struct span_range){ start, end, depth, id })) {
-			walk->failed = true;
-			return SPAN_NONE;
-		}
-	}
-	if (walk->ranges.len == first)
+	add_ranges(walk, die, depth);
+	if (walk->failed || walk->ranges.len == first)
 		return SPAN_NONE;
 	origin = find_origin(walk, die);
 	node = (struct dwarf_node){
@@ -242,9 +264,9 @@ static void *shrink(void *array, size_t size)
 }
 
 static bool fill_functions(struct dwarf_info *info, struct dwarf_unit *unit, Dwarf_Die *unit_die,
-			   struct line_table *lines)
+			   const struct split *split, struct line_table *lines)
 {
-	struct walk walk = { .info = info, .lines = lines,
+	struct walk walk = { .info = info, .lines = lines, .split = split,
 			     .ranges_max = 65536 + info->elf.size / 2,
 			     .enter_types = defines_inside_types(unit_die) };
 	bool filled;
@@ -276,6 +298,32 @@ static void read_lines(struct dwarf_info *info, Dwarf_Die *unit_die, struct line
 	line_table_read(lines, info, offset, folder);
 }
 
+/* Lines are in the program itself, functions in another file: without it there are lines. */
+static bool fill_split(struct dwarf_info *info, struct dwarf_unit *unit, Dwarf_Die *skeleton,
+		       struct line_table *lines)
+{
+	const struct split_places places = { info->folder, info->package, info->sysroot };
+	const char *why = NULL;
+	struct split split;
+	bool filled;
+
+	if (!split_open(&split, info, skeleton, &places, &why)) {
+		log_debug("split DWARF: %s", why);
+		__atomic_add_fetch(&info->splits_missing, 1, __ATOMIC_RELAXED);
+		return true;
+	}
+	unit->split = malloc(sizeof(*unit->split));
+	filled = unit->split && fill_functions(info, unit, &split.die, &split, lines);
+	if (unit->split) {
+		/* Its names stay; the reader goes. */
+		*unit->split = split.elf;
+		split.elf = (struct memelf){ 0 };
+		__atomic_add_fetch(&info->table_bytes, unit->split->size, __ATOMIC_RELAXED);
+	}
+	split_release(&split);
+	return filled;
+}
+
 void dwarf_fill_unit(struct dwarf_info *info, struct dwarf_reader *reader, struct dwarf_unit *unit)
 {
 	struct line_table lines;
@@ -287,7 +335,9 @@ void dwarf_fill_unit(struct dwarf_info *info, struct dwarf_reader *reader, struc
 	    !dwarf_offdie(reader->dwarf, unit->die, &die))
 		return;
 	read_lines(info, &die, &lines);
-	filled = !lines.failed && fill_functions(info, unit, &die, &lines) &&
+	filled = !lines.failed &&
+		 (split_is_skeleton(&die) ? fill_split(info, unit, &die, &lines) :
+					    fill_functions(info, unit, &die, NULL, &lines)) &&
 		 dwarf_fill_rows(unit, &lines);
 	line_table_release(&lines);
 	if (!filled)
