@@ -305,9 +305,19 @@ int err_retype(struct spulse_error **err, enum spulse_error_kind kind)
 	return -(int)kind;
 }
 
+/* Whether `error` is `wanted` or holds it; a latched error comes back from every later call. */
+static bool holds(const struct spulse_error *error, const struct spulse_error *wanted)
+{
+	for (; error; error = error->cause)
+		if (error == wanted || (error->cleanup && holds(error->cleanup, wanted)))
+			return true;
+	return false;
+}
+
 void err_attach_cleanup(struct spulse_error **err, struct spulse_error *second)
 {
-	if (!err || !*err || *err == &no_memory || (*err)->cleanup)
+	if (!err || !*err || *err == &no_memory || (*err)->cleanup || holds(second, *err) ||
+	    holds(*err, second))
 		spulse_error_free(second);
 	else
 		(*err)->cleanup = second;

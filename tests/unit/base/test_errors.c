@@ -118,6 +118,23 @@ static void test_latched_error_is_shared(void **state)
 	spulse_error_free(again);
 }
 
+/* A latched error is what every later call gives: it must not come to hold itself. */
+static void test_error_never_holds_itself(void **state)
+{
+	struct spulse_error *latched = NULL, *again = NULL;
+
+	(void)state;
+	err_io(&latched, ENOSPC, NULL, "full");
+	err_attach_cleanup(&latched, err_ref(latched));
+	assert_null(spulse_error_cleanup(latched));
+
+	again = err_ref(latched);
+	err_prefix(&again, "finish");
+	err_attach_cleanup(&latched, again);
+	assert_null(spulse_error_cleanup(latched));
+	spulse_error_free(latched);
+}
+
 static void test_public_maker(void **state)
 {
 	SPULSE_CLEANUP(error) err =
@@ -191,6 +208,7 @@ int main(void)
 		cmocka_unit_test(test_prefix_keeps_the_facts),
 		cmocka_unit_test(test_second_failure_is_attached_once),
 		cmocka_unit_test(test_latched_error_is_shared),
+		cmocka_unit_test(test_error_never_holds_itself),
 		cmocka_unit_test(test_public_maker),
 		cmocka_unit_test(test_null_error),
 		cmocka_unit_test(test_every_kind_has_a_name),
