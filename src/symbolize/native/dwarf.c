@@ -106,120 +106,12 @@ static void find_code_range(struct dwarf_info *info, const struct image *image)
 		info->code_end = info->base + UINT32_MAX;
 }
 
-struct unit_scan {
-	struct dwarf_info *info;
-	VEC(struct dwarf_unit) units;
-	VEC(struct span_range) ranges;
-	uint64_t ranges_max; /* a hostile file may repeat one long list for every unit */
-};
-
-static bool scan_unit_ranges(struct unit_scan *scan, Dwarf_Die *die, uint32_t id)
-{
-	Dwarf_Addr base, start, end;
-	ptrdiff_t offset = 0;
-
-	while ((offset = dwarf_ranges(die, offset, &base, &start, &end)) > 0) {
-		if (start < scan->info->base || end > scan->info->code_end || start >= end)
-			continue;
-		if (scan->ranges.len >= scan->ranges_max)
-			return true;
-		if (!vec_push(&scan->ranges, (struct span_range){ start, end, 0, id }))
-			return false;
-	}
-	return true;
-}
-
-/*
- * The heads of all units, and of what they are about: the reader goes from head to head. Units
- * that nobody asks for are not read.
- */
-static bool touch_heads(const struct dwarf_info *info)
-{
-	enum { HEAD = 512 };
-	size_t len;
-	const uint8_t *bytes = memelf_find(&info->elf, ".debug_info", &len);
-	uint64_t at = 0;
-
-	while (len - at >= 12) {
-		uint64_t length;
-		size_t field = 4;
-
-		if (!memelf_touch(&info->elf, ".debug_info", at, HEAD))
-			return false;
-		length = load_u32(bytes + at);
-		if (length == UINT32_MAX) {
-			length = load_u64(bytes + at + 4);
-			field = 12;
-		}
-		if (length > len - at - field)
-			break;
-		at += field + length;
-	}
-	return true;
-}
-
 bool dwarf_touch_unit(const struct dwarf_info *info, uint64_t offset)
 {
-	size_t low = 0, high = info->unit_count;
+	const struct dwarf_unit *unit = dwarf_unit_at(info, offset);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (info->units[middle].start <= offset)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (!low || offset >= info->units[low - 1].end)
-		return false;
-	return memelf_touch(&info->elf, ".debug_info", info->units[low - 1].start,
-			    info->units[low - 1].end - info->units[low - 1].start);
-}
-
-/* Every unit is listed, as others may refer to it; only those with code get ranges. */
-static bool scan_units(struct unit_scan *scan, Dwarf *dwarf)
-{
-	Dwarf_Off offset = 0, next, abbreviations;
-	size_t header;
-	uint8_t address_size, offset_size;
-	Dwarf_Half version;
-	Dwarf_Die die;
-
-	while (dwarf_next_unit(dwarf, offset, &next, &header, &version, &abbreviations,
-			       &address_size, &offset_size, NULL, NULL) == 0) {
-		struct dwarf_unit unit = { .start = offset, .end = next, .die = offset + header };
-
-		offset = next;
-		if (!vec_push(&scan->units, unit))
-			return false;
-		if (!dwarf_offdie(dwarf, unit.die, &die) ||
-		    (dwarf_tag(&die) != DW_TAG_compile_unit &&
-		     dwarf_tag(&die) != DW_TAG_skeleton_unit))
-			continue;
-		if (!scan_unit_ranges(scan, &die, scan->units.len - 1))
-			return false;
-	}
-	return true;
-}
-
-static int index_units(struct dwarf_info *info, struct spulse_error **err)
-{
-	struct unit_scan scan = { .info = info, .ranges_max = 65536 + info->elf.size / 8 };
-	struct dwarf_reader reader;
-	bool done;
-
-	if (!touch_heads(info))
-		return err_set(err, SPULSE_ERROR_IO, "debug information cannot be read");
-	if (!dwarf_reader_open(&reader, info))
-		return err_set(err, SPULSE_ERROR_UNSUPPORTED, "debug information: %s",
-			       dwarf_errmsg(-1));
-	done = scan_units(&scan, reader.dwarf) &&
-	       spans_build(&info->unit_spans, scan.ranges.data, scan.ranges.len);
-	dwarf_reader_close(&reader);
-	vec_free(&scan.ranges);
-	info->units = scan.units.data;
-	info->unit_count = scan.units.len;
-	return done ? 0 : err_no_memory(err);
+	return unit && memelf_touch(&info->elf, ".debug_info", unit->start,
+				    unit->end - unit->start);
 }
 
 int dwarf_info_open(struct image *program, struct image *debug, struct image *alt,
@@ -237,7 +129,7 @@ int dwarf_info_open(struct image *program, struct image *debug, struct image *al
 	if (!r && info->elf.base && alt)
 		r = load_sections(alt, &info->alt_elf, false, err);
 	if (!r && info->elf.base)
-		r = index_units(info, err);
+		r = dwarf_index_units(info, debug, err);
 	if (r < 0 || !info->elf.base) {
 		dwarf_info_free(info);
 		return r;
@@ -298,13 +190,6 @@ uint32_t dwarf_intern_file(struct dwarf_info *info, const char *path)
 }
 
 /* ---- lookups ---- */
-
-struct dwarf_unit *dwarf_find_unit(const struct dwarf_info *info, uint64_t address)
-{
-	uint32_t id = spans_find(&info->unit_spans, address);
-
-	return id == SPAN_NONE ? NULL : &info->units[id];
-}
 
 static const struct dwarf_row *find_row(const struct dwarf_unit *unit, uint32_t address)
 {

@@ -40,7 +40,7 @@ enum unit_state { UNIT_EMPTY = 0, UNIT_QUEUED, UNIT_READY, UNIT_FAILED };
 
 struct dwarf_unit {
 	uint64_t start, end; /* in .debug_info */
-	uint64_t die;	     /* offset of its DIE */
+	uint64_t die;	     /* offset of its DIE; 0: it has no code */
 	enum unit_state state;
 	struct spans functions;
 	struct dwarf_node *nodes;
@@ -56,6 +56,7 @@ struct dwarf_info {
 	struct dwarf_unit *units; /* by start */
 	size_t unit_count;
 	struct spans unit_spans;
+	bool scanned; /* the units themselves were asked what they cover */
 	pthread_mutex_t files_lock;
 	struct interner files;
 	uint64_t table_bytes;
@@ -97,8 +98,12 @@ void dwarf_reader_close(struct dwarf_reader *reader);
 
 /* Makes sure that the unit around an offset of .debug_info was read. */
 bool dwarf_touch_unit(const struct dwarf_info *info, uint64_t offset);
-/* The unit that covers an address, or NULL. */
-struct dwarf_unit *dwarf_find_unit(const struct dwarf_info *info, uint64_t address);
+/* Lists the units of a file and what they cover; `image` is where the sections are from. */
+int dwarf_index_units(struct dwarf_info *info, struct image *image, struct spulse_error **err);
+/* The unit around an offset of .debug_info, or NULL. */
+struct dwarf_unit *dwarf_unit_at(const struct dwarf_info *info, uint64_t offset);
+/* The unit that covers an address, or NULL. Not while other threads fill units. */
+struct dwarf_unit *dwarf_find_unit(struct dwarf_info *info, uint64_t address);
 /* Fills an empty unit. Several threads may fill different units, each with its own reader. */
 void dwarf_fill_unit(struct dwarf_info *info, struct dwarf_reader *reader,
 		     struct dwarf_unit *unit);

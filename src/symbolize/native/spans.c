@@ -19,6 +19,14 @@ static int compare_ranges(const void *a, const void *b)
 	return x->id < y->id ? -1 : x->id > y->id;
 }
 
+static bool is_sorted(const struct span_range *ranges, size_t count)
+{
+	for (size_t i = 1; i < count; i++)
+		if (compare_ranges(&ranges[i - 1], &ranges[i]) > 0)
+			return false;
+	return true;
+}
+
 struct sweep {
 	struct spans *spans;
 	VEC(struct span_range) open; /* innermost last */
@@ -53,7 +61,8 @@ bool spans_build(struct spans *spans, struct span_range *ranges, size_t count)
 	*spans = (struct spans){ 0 };
 	if (count > SIZE_MAX / 32 || !count)
 		return !count;
-	qsort(ranges, count, sizeof(*ranges), compare_ranges);
+	if (!is_sorted(ranges, count))
+		qsort(ranges, count, sizeof(*ranges), compare_ranges);
 	spans->starts = malloc(2 * count * sizeof(*spans->starts));
 	spans->ids = malloc(2 * count * sizeof(*spans->ids));
 	if (!spans->starts || !spans->ids || !vec_reserve(&sweep.open, count)) {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "fdestarts.h"
+#include "keysort.h"
 #include "plt.h"
 
 /* An executable section's addresses; symbols outside of all are not code. */
@@ -130,30 +131,39 @@ static void collect_table(struct builder *b, struct image *image, bool dynamic)
 	}
 }
 
-static int compare_raw(const void *a, const void *b)
+static bool is_better(const struct raw_symbol *x, const struct raw_symbol *y)
 {
-	const struct raw_symbol *x = a, *y = b;
-
-	if (x->start != y->start)
-		return x->start < y->start ? -1 : 1;
 	if (x->rank != y->rank)
-		return x->rank < y->rank ? -1 : 1;
+		return x->rank < y->rank;
 	if (x->size != y->size)
-		return x->size > y->size ? -1 : 1;
-	return strcmp(x->name, y->name);
+		return x->size > y->size;
+	return strcmp(x->name, y->name) < 0;
 }
 
-/* One name for each address. */
-static void drop_aliases(struct builder *b)
+/* In the order of addresses, one name for each. */
+static bool drop_aliases(struct builder *b)
 {
-	size_t kept = 0;
+	size_t n = b->raw.len, kept = 0;
+	struct sort_key *keys = malloc((n + 1) * 2 * sizeof(*keys)), *sorted;
+	struct raw_symbols best = { 0 };
+	bool done = keys && vec_reserve(&best, n + 1);
 
-	if (b->raw.len)
-		qsort(b->raw.data, b->raw.len, sizeof(*b->raw.data), compare_raw);
-	for (size_t i = 0; i < b->raw.len; i++)
-		if (!kept || b->raw.data[kept - 1].start != b->raw.data[i].start)
-			b->raw.data[kept++] = b->raw.data[i];
-	b->raw.len = kept;
+	for (size_t i = 0; i < n && done; i++)
+		keys[i] = (struct sort_key){ b->raw.data[i].start, i };
+	sorted = done ? sort_keys(keys, keys + n, n) : NULL;
+	for (size_t i = 0; i < n && done; i++) {
+		const struct raw_symbol *raw = &b->raw.data[sorted[i].index];
+
+		if (!kept || best.data[kept - 1].start != raw->start)
+			best.data[kept++] = *raw;
+		else if (is_better(raw, &best.data[kept - 1]))
+			best.data[kept - 1] = *raw;
+	}
+	best.len = kept;
+	free(keys);
+	vec_free(&b->raw);
+	b->raw = best;
+	return done;
 }
 
 /* Where a symbol ends; an unsized one reaches up to the next function or its section's end. */
@@ -225,8 +235,7 @@ bool symtab_build(struct symtab *symtab, struct image *const *images, size_t cou
 		collect_table(&b, images[i], true);
 	}
 	b.failed |= !plt_collect(images[0], &symtab->names, &b.raw);
-	drop_aliases(&b);
-	built = !b.failed && build_entries(&b);
+	built = !b.failed && drop_aliases(&b) && build_entries(&b);
 	vec_free(&b.raw);
 	vec_free(&b.code);
 	fde_starts_release(&b.fdes);

@@ -128,7 +128,7 @@ static void compare_file(struct tally *tally, const char *path)
 
 			memelf_touch(&info->elf, ".debug_info", info->units[i].start,
 				     info->units[i].end - info->units[i].start);
-			if (dwarf_offdie(reader.dwarf, info->units[i].die, &die))
+			if (info->units[i].die && dwarf_offdie(reader.dwarf, info->units[i].die, &die))
 				compare_unit(tally, info, &die);
 		}
 		dwarf_reader_close(&reader);
