@@ -30,7 +30,7 @@ def main():
     for link in re.findall(r"\]\(([^)#]+)\)", text):
         if "://" not in link and not os.path.exists(os.path.join(SOURCE, link)):
             faults.append(f"no file {link}")
-    commands = re.findall(r"\bstackpulse ([a-z]+)\b", " ".join(blocks(text, "sh") + re.findall(r"`([^`\n]+)`", text)))
+    commands = re.findall(r"\bstackpulse ([a-z]+)\b", "\n".join(blocks(text, "sh") + re.findall(r"`([^`\n]+)`", text)))
     if not commands:
         faults.append("no command of the tool is shown")
     for command in sorted(set(commands)):
