@@ -353,7 +353,7 @@ static int more(struct decoder *d, struct spulse_error **err)
 	int r = input_more(&d->in, d->p - d->in.buf, err);
 
 	d->p = d->in.buf;
-	d->end = d->in.buf + d->in.len;
+	d->end = input_window_end(&d->in);
 	return r;
 }
 

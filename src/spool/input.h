@@ -37,6 +37,12 @@ static inline uint64_t input_end(const struct input *in)
 	return in->base + in->len;
 }
 
+/* The end of the window; there may be no buffer yet. */
+static inline const uint8_t *input_window_end(const struct input *in)
+{
+	return in->len ? in->buf + in->len : in->buf;
+}
+
 /*
  * Drops the first `drop` bytes of the window and reads more: at least one block, and at least as
  * much as is kept, but not past the limit. 0 or an error.

@@ -30,21 +30,17 @@ void stream_free(struct stream *stream)
 	free(stream);
 }
 
-static const uint8_t *window_end(const struct stream *s)
-{
-	return s->in.buf + s->in.len;
-}
-
 static uint64_t offset(const struct stream *s)
 {
-	return input_end(&s->in) - (window_end(s) - s->p);
+	return input_end(&s->in) - (input_window_end(&s->in) - s->p);
 }
 
 static void set_stop(struct stream *s)
 {
+	const uint8_t *end = input_window_end(&s->in);
 	uint64_t left = s->run_end - offset(s);
 
-	s->stop = left < (uint64_t)(window_end(s) - s->p) ? s->p + left : window_end(s);
+	s->stop = left < (uint64_t)(end - s->p) ? s->p + left : end;
 }
 
 /* Reads more, from s->p on. */
@@ -75,7 +71,9 @@ static int move_to(struct stream *s, uint64_t where, struct spulse_error **err)
 
 static int out_of_step(const struct stream *s, struct spulse_error **err)
 {
-	return err_corrupt(err, s->in.path, s->p < window_end(s) ? *s->p : -1, offset(s),
+	int tag = s->p < input_window_end(&s->in) ? *s->p : -1;
+
+	return err_corrupt(err, s->in.path, tag, offset(s),
 			   "the file was changed while it was open: unexpected record at offset "
 			   "%llu", (unsigned long long)offset(s));
 }
@@ -124,7 +122,7 @@ static int parse(struct stream *s, struct raw_record *record)
 {
 	struct cursor c = {
 		.p = s->p,
-		.end = window_end(s),
+		.end = input_window_end(&s->in),
 		.end_offset = input_end(&s->in),
 		.limit = s->in.limit,
 	};
@@ -150,7 +148,7 @@ static int next_record(struct stream *s, struct raw_record *record, struct spuls
 	int r;
 
 	for (;;) {
-		r = s->p < window_end(s) ? parse(s, record) : FIELD_CUT;
+		r = s->p < input_window_end(&s->in) ? parse(s, record) : FIELD_CUT;
 		if (r == FIELD_OK)
 			return 1;
 		if (r == FIELD_BAD || input_end(&s->in) == s->in.limit)
