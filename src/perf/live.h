@@ -233,6 +233,8 @@ int perf_anchors_place(struct perf_events *events, struct spulse_error **err);
 /* Forgets `fd` as an anchor. */
 void perf_anchor_lost(struct perf_events *events, int fd);
 
+/* Bytes of a record, from its start, that anything points at. */
+size_t perf_event_used_bytes(const struct perf_event *event, const uint8_t *record, size_t size);
 /* Points an event that was decoded at `from` at the same record at `to`. */
 void perf_event_move(struct perf_event *event, const uint8_t *from, const uint8_t *to);
 

@@ -80,7 +80,7 @@ struct perf_layout {
 };
 
 /* Values of perf_sample_data.event_id. */
-enum { PERF_EVENT_SAMPLING = 0, PERF_EVENT_CONTEXT_SWITCH = 1 };
+enum { PERF_EVENT_SAMPLING = 0, PERF_EVENT_CONTEXT_SWITCH = 1, PERF_EVENT_OTHER = 2 };
 
 /*
  * Decodes one record of `size` bytes (its header included). 0, or -EBADMSG when it breaks its
@@ -187,13 +187,39 @@ int perf_ring_size(uint64_t stack_size, uint32_t stacks, size_t page, size_t cpu
 
 /* ---- perf.data ---- */
 
-/* Header features of a perf.data file; strings live as long as the source. */
+/* A file's build ID as the recording found it. */
+struct perf_file_build_id {
+	const char *path;
+	uint8_t id[20];
+	uint8_t len;
+	bool kernel;
+};
+
+/*
+ * What a perf.data file says of its recording; strings and arrays live as long as the source, and
+ * are NULL or 0 where it says nothing. A piped file tells its build IDs at its end.
+ */
 struct perf_file_info {
 	const char *hostname, *kernel, *cmdline;
 	uint32_t cpus_online;
-	uint64_t frequency;
-	bool callchain_only;
+	uint64_t frequency; /* of the event whose samples are the profile; 0: it has a period */
+	bool callchain_only; /* no user stacks: the call chains are all there is */
+	uint64_t first_ns, last_ns;
+	bool has_clock; /* when wall and clock were the same moment */
+	uint64_t clock_wall_ns, clock_ns;
+	const struct perf_file_build_id *build_ids;
+	size_t build_id_count;
+	bool truncated;	  /* ends inside of a record, or was not closed properly */
+	uint64_t skipped; /* records of events that the file does not describe */
 };
+
+/*
+ * Opens a perf.data file, or the output of "perf record -o -"; "-" is the standard input. The
+ * source has one stream, already in the order of time, and every snapshot() shows more of it
+ * until the file's end: two in a row without a front() mean the end. Mappings carry the build IDs
+ * that the header has. Samples of a second event have PERF_EVENT_OTHER as their event_id.
+ * Errors name the path and the offset.
+ */
 int perf_file_open(const char *path, struct perf_source **source_out,
 		   const struct perf_file_info **info_out, struct spulse_error **err);
 

@@ -75,8 +75,7 @@ void perf_stream_advance(struct perf_stream *stream)
 	stream->front_size = 0;
 }
 
-/* Bytes of a record that anything points at. */
-static size_t used_bytes(const struct perf_event *event, const uint8_t *record, size_t size)
+size_t perf_event_used_bytes(const struct perf_event *event, const uint8_t *record, size_t size)
 {
 	if (event->type != PERF_RECORD_SAMPLE || !event->sample.stack)
 		return size;
@@ -122,7 +121,7 @@ int perf_stream_detach(struct perf_stream *stream, struct spulse_error **err)
 		r = perf_ring_front(&stream->ring, &record, &size, err);
 		if (r <= 0)
 			break;
-		used = (used_bytes(&stream->front, record, size) + 7) & ~(size_t)7;
+		used = (perf_event_used_bytes(&stream->front, record, size) + 7) & ~(size_t)7;
 		copy = (struct perf_copied){
 			.event = stream->front,
 			.base = record,
