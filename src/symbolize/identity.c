@@ -159,7 +159,8 @@ enum image_failure module_image(struct spulse_symbolizer *sym, struct module_sta
 	if (!recorded)
 		return failure;
 	if (failure == IMAGE_OK)
-		return is_recorded(state, *image_out, recorded) ? IMAGE_OK : refuse_image(image_out);
+		return is_recorded(state, *image_out, recorded) ? IMAGE_OK
+								: refuse_image(image_out);
 	if (failure == IMAGE_RETRY || sysroot)
 		return failure;
 	/* Another file by its numbers may still have the same content: copied, or reinstalled. */
@@ -168,7 +169,8 @@ enum image_failure module_image(struct spulse_symbolizer *sym, struct module_sta
 	failure = try_open(sym, state, true, image_out);
 	if (failure == IMAGE_OK) {
 		spulse_error_free(first);
-		return is_recorded(state, *image_out, recorded) ? IMAGE_OK : refuse_image(image_out);
+		return is_recorded(state, *image_out, recorded) ? IMAGE_OK
+								: refuse_image(image_out);
 	}
 	spulse_error_free(state->refusal);
 	state->refusal = first;

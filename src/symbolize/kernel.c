@@ -86,7 +86,7 @@ enum kallsyms_step kallsyms_read_line(struct kallsyms_reader *reader, const char
 {
 	if (len && line[len - 1] == '\r')
 		len--;
-	if (!split_line(line, len, out))
+	if (memchr(line, 0, len) || !split_line(line, len, out))
 		return KALLSYMS_SKIP;
 	if (!reader->anchored && !out->module &&
 	    (is_name(out->name, out->name_len, "_text") ||

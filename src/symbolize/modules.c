@@ -197,8 +197,8 @@ bool module_lookup(struct spulse_symbolizer *sym, struct pending *pending,
 	uint64_t relative;
 
 	if (!sym->backend || !has_file(module) ||
-	    spulse_module_pid(module) != pending->process->pid || ip < spulse_module_start(module) ||
-	    ip >= spulse_module_end(module))
+	    spulse_module_pid(module) != pending->process->pid ||
+	    ip < spulse_module_start(module) || ip >= spulse_module_end(module))
 		return false;
 	state = module_state_of(sym, module);
 	if (!state)

@@ -361,7 +361,8 @@ static int check_raw(pid_t pid, const struct spulse_frame *frames, size_t count,
 		    (frames[i].abs_ip || frames[i].file_relative_ip ||
 		     frames[i].module_id != SPULSE_NO_MODULE))
 			return err_set(err, SPULSE_ERROR_INVALID_INPUT,
-				       "frame %zu is a truncation marker with an address or a module", i);
+				       "frame %zu is a truncation marker with an address or a "
+				       "module", i);
 	}
 	return 0;
 }

@@ -276,7 +276,8 @@ int spulse_symbolizer_update(struct spulse_symbolizer *sym, const struct spulse_
 	if (!sym->source || spool_source_number(view.source) != sym->source_number)
 		return err_set(err, SPULSE_ERROR_INVALID_INPUT,
 			       "the batch was read by another reader than this symbolizer's");
-	if (sym->live && view.end_module > view.first_module && view.end_module <= sym->modules_seen)
+	if (sym->live && view.end_module > view.first_module &&
+	    view.end_module <= sym->modules_seen)
 		return err_set(err, SPULSE_ERROR_INVALID_INPUT,
 			       "module id %u was taken over before: one update for each batch",
 			       view.first_module);

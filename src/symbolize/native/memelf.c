@@ -76,7 +76,8 @@ static int lay_out(struct layout *layout, const struct memelf_part *parts, size_
 		at = (at + PART_ALIGN - 1) & -(uint64_t)PART_ALIGN;
 		layout->offsets[i] = at;
 		if (layout->sizes[i] > memelf_max - MIN(at, memelf_max))
-			return err_set(err, SPULSE_ERROR_UNSUPPORTED, "debug sections are too large");
+			return err_set(err, SPULSE_ERROR_UNSUPPORTED,
+				       "debug sections are too large");
 		at += layout->sizes[i];
 		layout->names[i] = layout->names_text.len;
 		strbuf_add(&layout->names_text, parts[i].name, strlen(parts[i].name) + 1);

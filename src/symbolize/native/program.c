@@ -245,7 +245,8 @@ void program_describe(const struct program *program, struct strbuf *sb)
 	else
 		strbuf_puts(sb, ", no lines\n");
 	if (program->dwarf && program->dwarf->splits_missing)
-		strbuf_printf(sb, "functions of %u units: files of split DWARF (.dwo) are missing\n",
+		strbuf_printf(sb,
+			      "functions of %u units: files of split DWARF (.dwo) are missing\n",
 			      program->dwarf->splits_missing);
 	if (program->story.len)
 		strbuf_add(sb, program->story.data, program->story.len);

@@ -50,6 +50,7 @@ enum split_part { SPLIT_INFO, SPLIT_ABBREV, SPLIT_STR_OFFSETS, SPLIT_RNGLISTS, S
 struct split_slice {
 	uint64_t offset, size;
 };
-bool dwp_find(const uint8_t *index, size_t len, uint64_t id, struct split_slice slices[SPLIT_PARTS]);
+bool dwp_find(const uint8_t *index, size_t len, uint64_t id,
+	      struct split_slice slices[SPLIT_PARTS]);
 
 #endif

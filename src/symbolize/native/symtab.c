@@ -212,7 +212,7 @@ static bool build_entries(struct builder *b)
 		end = end_of(b, i);
 		if (raw->size)
 			sized_end = MAX(sized_end, end);
-		symtab->entries[n] = (struct symtab_entry){ raw->start, name, raw->file, raw->size };
+		symtab->entries[n] = (struct symtab_entry){raw->start, name, raw->file, raw->size};
 		ranges[n] = (struct span_range){ raw->start, end, raw->size ? 1 : 0, n };
 		n++;
 	}
