@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "calltree.h"
+#include "cuts.h"
 #include "tool.h"
 
 void calltree_cli_options(struct calltree_options *options,
@@ -49,7 +50,7 @@ static uint64_t hash_text(uint64_t hash, const char *text, size_t len)
 
 static bool same_function(const struct calltree_function *a, const struct calltree_function *b)
 {
-	return a->name_len == b->name_len && !memcmp(a->name, b->name, a->name_len) &&
+	return a->name_len == b->name_len && a->merged == b->merged && !memcmp(a->name, b->name, a->name_len) &&
 	       !strcmp(a->module, b->module) && a->kind == b->kind;
 }
 
@@ -75,6 +76,7 @@ static uint32_t add_function(struct calltree *tree, const struct calltree_functi
 	added->name = mem_copy(wanted->name, wanted->name_len);
 	added->module = mem_copy(wanted->module, strlen(wanted->module));
 	added->file = file ? mem_copy(file, strlen(file)) : NULL;
+	added->path = wanted->path ? mem_copy(wanted->path, strlen(wanted->path)) : NULL;
 	return (uint32_t)(tree->function_count - 1);
 }
 
@@ -96,7 +98,22 @@ static uint32_t intern_function(struct calltree *tree, const struct calltree_fun
 	}
 }
 
-static uint32_t find_function(struct calltree *tree, const struct spulse_resolved_frame *frame)
+/* The name that stands for all code of a module that has none. */
+static char *merged_name(const struct calltree_function *function, char *buf, size_t size,
+			 size_t *len_out)
+{
+	bool nameless = !*function->module || !strcmp(function->path, "//anon");
+	const char *module = nameless ? "run-time code" : function->module;
+	size_t len = strlen(module) + sizeof(" (no symbol)") - 1;
+	char *name = len < size ? buf : mem_alloc(len + 1);
+
+	snprintf(name, len + 1, "%s (no symbol)", module);
+	*len_out = len;
+	return name;
+}
+
+static uint32_t find_function(struct calltree *tree, const struct spulse_resolved_frame *frame,
+			      const struct calltree_options *options)
 {
 	struct calltree_function wanted = {
 		.kind = spulse_resolved_frame_kind(frame),
@@ -104,14 +121,24 @@ static uint32_t find_function(struct calltree *tree, const struct spulse_resolve
 		.flags = spulse_resolved_frame_flags(frame),
 		.inlined = spulse_resolved_frame_inline_depth(frame) > 0,
 	};
-	char buf[512], *name = display_name(frame, buf, sizeof(buf), &wanted.name_len);
+	char buf[512], *name;
 	uint32_t index;
 
-	wanted.unresolved = !spulse_resolved_frame_has_symbol(frame) &&
+	wanted.unresolved = spulse_resolved_frame_origin(frame) == SPULSE_ORIGIN_ADDRESS_ONLY &&
 			    !(wanted.flags & SPULSE_FRAME_TRUNCATED_STACK);
-	wanted.name = name;
+	wanted.merged = wanted.unresolved && options->merge_unnamed;
 	if (!wanted.module)
 		wanted.module = "";
+	if (wanted.unresolved)
+		wanted.path = spulse_resolved_frame_module(frame);
+	wanted.generated = spulse_resolved_frame_origin(frame) == SPULSE_ORIGIN_PERF_MAP ||
+			   wanted.flags & SPULSE_FRAME_JIT ||
+			   (wanted.unresolved && cuts_is_generated(wanted.path));
+	if (wanted.merged)
+		name = merged_name(&wanted, buf, sizeof(buf), &wanted.name_len);
+	else
+		name = display_name(frame, buf, sizeof(buf), &wanted.name_len);
+	wanted.name = name;
 	index = intern_function(tree, &wanted, spulse_resolved_frame_file(frame));
 	/* A function that exists on its own anywhere is not shown as inlined. */
 	tree->functions[index].inlined &= wanted.inlined;
@@ -161,9 +188,13 @@ static uint32_t add_stack(struct calltree *tree, const struct spulse_resolved *r
 			continue;
 		function = idmap_intern(&tree->frames, serial, 0, &is_new);
 		if (is_new) {
-			function = find_function(tree, frame);
+			function = find_function(tree, frame, options);
 			idmap_set(&tree->frames, serial, function);
 		}
+		/* One box for a run of calls that cannot be told apart. */
+		if (node && tree->functions[function].merged &&
+		    tree->nodes[node].function == function)
+			continue;
 		node = child_of(tree, node, function);
 	}
 	return node;
@@ -247,6 +278,13 @@ static int add_sample(struct calltree *tree, struct spulse_symbolizer *symbolize
 	return 0;
 }
 
+/* Whether a node is the mark that its callers are missing. */
+static bool is_cut(const struct calltree *tree, uint32_t node)
+{
+	return node && tree->functions[tree->nodes[node].function].flags &
+			       SPULSE_FRAME_TRUNCATED_STACK;
+}
+
 /* Sums up: nodes from the leaves to the root, then functions along every path. */
 static void sum_up(struct calltree *tree)
 {
@@ -271,6 +309,8 @@ static void sum_up(struct calltree *tree)
 			if (function->flags & SPULSE_FRAME_TRUNCATED_STACK &&
 			    open[at->function] == 1)
 				tree->truncated_samples += at->total;
+			if (function->generated && is_cut(tree, at->parent))
+				tree->generated_cuts += at->total;
 			if (function->unresolved)
 				tree->unresolved_samples += at->self;
 		}
@@ -290,6 +330,39 @@ static void sum_up(struct calltree *tree)
 	free(open);
 	if (!tree->samples)
 		tree->first_ns = 0;
+}
+
+/* The module of that path; the number of modules when there is none. */
+static size_t module_index(const struct spulse_source *source, const char *path)
+{
+	size_t count = spulse_source_module_count(source), i = 0;
+
+	while (i < count && strcmp(spulse_module_path(spulse_source_module(source, i)), path))
+		i++;
+	return i;
+}
+
+/* Asks why modules have code without a name, for those that matter. */
+static int explain(struct calltree *tree, struct spulse_symbolizer *symbolizer,
+		   const struct spulse_source *source, struct spulse_error **err)
+{
+	for (size_t i = 0; i < tree->function_count; i++) {
+		struct calltree_function *function = &tree->functions[i];
+		const char *text;
+		size_t index;
+		int r;
+
+		if (!function->merged || calltree_share(tree, function->total) < 1)
+			continue;
+		index = module_index(source, function->path);
+		if (index == spulse_source_module_count(source))
+			continue;
+		r = spulse_symbolizer_module_report(symbolizer, index, &text, err);
+		if (r < 0)
+			return r;
+		function->why = mem_copy(text, strlen(text));
+	}
+	return 0;
 }
 
 int calltree_read(struct calltree *tree, const char *path, const struct calltree_options *options,
@@ -325,7 +398,7 @@ int calltree_read(struct calltree *tree, const char *path, const struct calltree
 	/* Borrowed from the reader, which is closed now. */
 	names_release(&tree->labels);
 	sum_up(tree);
-	return r;
+	return r < 0 ? r : explain(tree, symbolizer, spulse_replay_source(replay), err);
 }
 
 static void release_tasks(struct calltree_tasks *tasks)
@@ -342,6 +415,8 @@ void calltree_release(struct calltree *tree)
 		free((char *)tree->functions[i].name);
 		free((char *)tree->functions[i].module);
 		free((char *)tree->functions[i].file);
+		free((char *)tree->functions[i].path);
+		free(tree->functions[i].why);
 	}
 	free(tree->functions);
 	free(tree->nodes);

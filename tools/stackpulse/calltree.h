@@ -48,12 +48,20 @@ struct calltree_function {
 	const char *module;
 	/* Source file as first seen, or NULL. */
 	const char *file;
+	/* Full path of the module when the function has no name, else NULL. */
+	const char *path;
+	/* Why: what the symbolizer says of the module, or NULL. Only for merged functions. */
+	char *why;
 	size_t name_len;
 	enum spulse_frame_kind kind;
 	/* Set of enum spulse_frame_flag, and CALLTREE_GROUP. */
 	unsigned int flags;
 	bool inlined;
+	/* All that is known is an address; merged: of all such code of the module. */
 	bool unresolved;
+	bool merged;
+	/* Made at run time: no file holds it. */
+	bool generated;
 	/* Samples with the function innermost, and with it anywhere (counted once). */
 	uint64_t self;
 	uint64_t total;
@@ -78,6 +86,8 @@ struct calltree {
 	uint64_t truncated_samples;
 	/* Samples whose innermost function has no name. */
 	uint64_t unresolved_samples;
+	/* Truncated samples whose outermost known function is code without a file. */
+	uint64_t generated_cuts;
 	uint64_t first_ns, last_ns;
 	struct calltree_tasks processes, threads;
 	bool recovered;
@@ -93,6 +103,8 @@ struct calltree_options {
 	struct cli_pids pids;
 	struct cli_pids tids;
 	bool show_hidden;
+	/* Merge code without a name into one function per module. */
+	bool merge_unnamed;
 	/* enum calltree_grouping. */
 	int grouping;
 };

@@ -13,6 +13,7 @@ struct flame {
 	struct calltree_options read;
 	const char *output;
 	const char *title;
+	bool addresses;
 };
 
 static void write_title(struct out *out, const char *title)
@@ -184,6 +185,8 @@ int cmd_flame(int argc, char **argv)
 		 .help = "Write to FILE; \"-\" is stdout. Default: flame.html."},
 		{0, "title", CLI_STRING, &flame.title, "TEXT",
 		 .help = "Title of the page. Default: the recording's file name."},
+		{0, "addresses", CLI_FLAG, &flame.addresses, NULL,
+		 .help = "Show each address of code without a name, not one box per module."},
 	};
 	const struct cli_group groups[] = {
 		CLI_GROUP("Options", options),
@@ -207,5 +210,6 @@ int cmd_flame(int argc, char **argv)
 	status = cli_parse(&spec, &argc, &argv);
 	if (status != CLI_GO_ON)
 		return status;
+	flame.read.merge_unnamed = !flame.addresses;
 	return make(argc ? argv[0] : TOOL_DEFAULT_SPOOL, &flame);
 }

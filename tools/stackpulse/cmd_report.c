@@ -7,8 +7,10 @@
 
 #include "calltree.h"
 #include "json.h"
+#include "shorten.h"
 #include "text.h"
 #include "tool.h"
+#include "unnamed.h"
 
 struct report {
 	struct calltree_options read;
@@ -17,8 +19,12 @@ struct report {
 	uint64_t depth;
 	int color;
 	bool json;
+	bool addresses;
+	bool full_names;
 };
 
+/* Columns for names: at least, and where output is no terminal. */
+enum { NARROWEST = 24, PIPE_COLUMNS = 110 };
 /* Outermost frames that are shown of a stack whose middle is left out. */
 enum { ROOT_FRAMES = 3 };
 /* Rows of the tables of processes and threads. */
@@ -36,42 +42,55 @@ static void print_share(struct out *out, double share)
 	out_style(out, NULL);
 }
 
-/* Bytes of a name that fit into columns; a terminal's lines are not to wrap. */
-static size_t fitting(const struct calltree_function *function, unsigned int columns)
+/* Where a function is from, short: its module, or the file of a script. "" when unknown. */
+static const char *place(const struct calltree_function *function)
 {
-	size_t used = 0;
+	if (function->unresolved)
+		return function->merged ? "" : function->module;
+	if (function->generated && function->kind != SPULSE_FRAME_KIND_PYTHON)
+		return "JIT";
+	if (function->kind == SPULSE_FRAME_KIND_PYTHON && function->file)
+		return text_basename(function->file);
+	return function->module;
+}
 
-	while (used < function->name_len) {
-		uint32_t code_point;
-		size_t step = text_utf8_length(function->name + used, function->name_len - used,
-					       &code_point);
+/* Columns for a name: a terminal's lines are not to wrap. */
+static size_t room(const struct out *out, size_t taken)
+{
+	unsigned int columns = out_columns(out);
 
-		if (!columns--)
-			break;
-		used += step ? step : 1;
-	}
-	return used;
+	/* The rest of a narrow terminal's line may wrap, a name stays readable. */
+	if (columns && columns < taken + NARROWEST)
+		return NARROWEST;
+	return columns ? columns - taken : PIPE_COLUMNS;
+}
+
+static void print_name(struct out *out, const struct calltree_function *function, size_t columns)
+{
+	char *name = mem_alloc(SHORTEN_SIZE(columns));
+	size_t len = shorten_name(name, SHORTEN_SIZE(columns), function->name, function->name_len,
+				  columns);
+
+	out_name(out, name, len);
+	free(name);
 }
 
 static void print_function(struct out *out, const struct calltree_function *function,
-			   unsigned int indent)
+			   unsigned int indent, bool full)
 {
-	unsigned int columns = out_columns(out);
-	size_t taken = indent + strlen(function->module) + (function->inlined ? 14 : 4);
-	size_t len = function->name_len;
+	const char *from = place(function);
 	/* Such as "[kernel]". */
-	bool bracketed = *function->module == '[';
+	bool bracketed = *from == '[';
+	size_t taken = indent + strlen(from) + (function->inlined ? 14 : 4);
 
-	/* Escapes make a name longer: such a line may wrap. */
-	if (columns > taken + 12)
-		len = fitting(function, columns - (unsigned int)taken - 1);
-	out_name(out, function->name, len);
-	if (len < function->name_len)
-		out_puts(out, "\xe2\x80\xa6");
-	if (*function->module) {
+	if (full)
+		out_name(out, function->name, function->name_len);
+	else
+		print_name(out, function, room(out, taken));
+	if (*from) {
 		out_style(out, "2");
 		out_puts(out, bracketed ? "  " : "  [");
-		out_name(out, function->module, strlen(function->module));
+		out_name(out, from, strlen(from));
 		out_puts(out, bracketed ? "" : "]");
 		out_style(out, NULL);
 	}
@@ -99,19 +118,24 @@ static void print_summary(struct out *out, const struct calltree *tree, const ch
 		100 - calltree_share(tree, tree->truncated_samples),
 		calltree_share(tree, tree->truncated_samples),
 		calltree_share(tree, tree->unresolved_samples));
+	if (calltree_share(tree, tree->generated_cuts) >= 1)
+		out_printf(out,
+			   "%.1f %% of the stacks end in code made at run time, whose callers are "
+			   "unknown\n",
+			   calltree_share(tree, tree->generated_cuts));
 	if (tree->recovered)
 		out_puts(out, "the recording was cut off: its last record is left out\n");
 }
 
 static void print_functions(struct out *out, const struct calltree *tree, bool by_total,
-			    uint64_t limit)
+			    const struct report *report)
 {
 	uint32_t *order = calltree_ranking(tree, by_total);
 	size_t count = tree->function_count;
 	char samples[32];
 
-	if (count > limit)
-		count = (size_t)limit;
+	if (count > report->functions)
+		count = (size_t)report->functions;
 	out_style(out, "1");
 	out_printf(out, "\nTop functions by %s\n",
 		   by_total ? "total share (with callees)" : "self share");
@@ -129,7 +153,7 @@ static void print_functions(struct out *out, const struct calltree *tree, bool b
 		out_puts(out, "  ");
 		print_share(out, calltree_share(tree, function->total));
 		out_printf(out, "  %12s  ", text_count(samples, shown));
-		print_function(out, function, 36);
+		print_function(out, function, 36, report->full_names);
 	}
 	free(order);
 }
@@ -167,8 +191,10 @@ static uint32_t depth_of(const struct calltree *tree, uint32_t node)
 	return depth;
 }
 
-static void print_stack(struct out *out, const struct calltree *tree, uint32_t node, uint64_t limit)
+static void print_stack(struct out *out, const struct calltree *tree, uint32_t node,
+			const struct report *report)
 {
+	uint64_t limit = report->depth;
 	uint32_t depth = depth_of(tree, node), head = depth, skipped = 0, index = 0;
 	char samples[32];
 
@@ -187,7 +213,8 @@ static void print_stack(struct out *out, const struct calltree *tree, uint32_t n
 			continue;
 		}
 		out_puts(out, "    ");
-		print_function(out, &tree->functions[tree->nodes[node].function], 4);
+		print_function(out, &tree->functions[tree->nodes[node].function], 4,
+			       report->full_names);
 	}
 }
 
@@ -202,7 +229,7 @@ static void print_stacks(struct out *out, const struct calltree *tree, const str
 		out_style(out, NULL);
 	}
 	for (size_t i = 0; i < count && i < report->stacks; i++)
-		print_stack(out, tree, order[i], report->depth);
+		print_stack(out, tree, order[i], report);
 	free(order);
 }
 
@@ -305,11 +332,13 @@ static int show(const char *path, const struct report *report)
 	} else {
 		print_summary(out, &tree, path);
 		if (tree.samples) {
-			print_functions(out, &tree, false, report->functions);
-			print_functions(out, &tree, true, report->functions);
+			print_functions(out, &tree, false, report);
+			print_functions(out, &tree, true, report);
 			print_tasks(out, &tree, &tree.processes, "processes");
-			print_tasks(out, &tree, &tree.threads, "threads");
+			if (tree.threads.count > tree.processes.count)
+				print_tasks(out, &tree, &tree.threads, "threads");
 			print_stacks(out, &tree, report);
+			unnamed_tell(out, &tree);
 		}
 	}
 	calltree_release(&tree);
@@ -328,6 +357,10 @@ int cmd_report(int argc, char **argv)
 		{0, "depth", CLI_NUMBER, &report.depth, "N",
 		 .help = "Frames shown of each stack; the middle is left out. 0: all. Default: "
 			 "24."},
+		{0, "full-names", CLI_FLAG, &report.full_names, NULL,
+		 .help = "Do not shorten long names."},
+		{0, "addresses", CLI_FLAG, &report.addresses, NULL,
+		 .help = "Show each address of code without a name, not one line per module."},
 		{0, "json", CLI_FLAG, &report.json, NULL,
 		 .help = "One JSON object with all functions."},
 		{0, "color", CLI_CHOICE, &report.color, "WHEN",
@@ -357,5 +390,6 @@ int cmd_report(int argc, char **argv)
 	status = cli_parse(&spec, &argc, &argv);
 	if (status != CLI_GO_ON)
 		return status;
+	report.read.merge_unnamed = !report.addresses;
 	return show(argc ? argv[0] : TOOL_DEFAULT_SPOOL, &report);
 }

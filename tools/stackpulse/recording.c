@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cuts.h"
 #include "recording.h"
 #include "text.h"
 #include "tool.h"
@@ -199,13 +200,46 @@ static void tell_losses(const struct spulse_recording_summary *summary)
 			     text_count(count, summary->lost_events));
 }
 
+static double share(uint64_t part, uint64_t whole)
+{
+	return whole ? 100.0 * (double)part / (double)whole : 0;
+}
+
+/* What to do about stacks that are cut, by what cut them. */
+static void advise_on_cuts(const struct recording *recording,
+			   const struct spulse_recording_summary *summary)
+{
+	struct spulse_error *err = NULL;
+	struct cuts cuts = {0};
+	uint64_t short_bytes = summary->sample_errors[SPULSE_SAMPLE_ERROR_STACK_TRUNCATED];
+
+	if (recording->file->regular && cuts_count(&cuts, recording->file->path, &err) < 0)
+		spulse_error_free(err);
+	if (share(cuts.generated, summary->samples) >= 5)
+		tool_message("%.1f %% of the stacks end in code made at run time, whose callers "
+			     "cannot be found without frame pointers; a larger --stack-size does "
+			     "not help (CPython: an interpreter built with "
+			     "-fno-omit-frame-pointer does)",
+			     share(cuts.generated, summary->samples));
+	short_bytes -= cuts.generated < short_bytes ? cuts.generated : short_bytes;
+	if (share(short_bytes, summary->samples) < 5)
+		return;
+	if (recording->stack_size < SPULSE_MAX_SAMPLE_USER_STACK)
+		tool_message("%.1f %% of the stacks are deeper than the %" PRIu64
+			     " bytes copied for each sample: --stack-size %d keeps more of them",
+			     share(short_bytes, summary->samples), recording->stack_size,
+			     SPULSE_MAX_SAMPLE_USER_STACK);
+	else
+		tool_message("%.1f %% of the stacks are deeper than the largest copy that the "
+			     "kernel makes: their outer functions are missing",
+			     share(short_bytes, summary->samples));
+}
+
 static void tell_quality(const struct recording *recording,
 			 const struct spulse_recording_summary *summary)
 {
-	double cut = summary->samples ? 100.0 * (double)summary->truncated_frame_markers /
-						(double)summary->samples
-				      : 0;
-	const char *kernel = "not asked for";
+	double cut = share(summary->truncated_frame_markers, summary->samples);
+	const char *kernel = "not asked for (--kernel)";
 
 	if (recording->kernel_wanted)
 		kernel = summary->kernel_enabled ? "yes"
@@ -215,9 +249,8 @@ static void tell_quality(const struct recording *recording,
 		     100 - cut, cut,
 		     summary->sampling_event == SPULSE_EVENT_CYCLES ? "cycles" : "cpu-clock",
 		     kernel);
-	if (cut >= 5 && recording->stack_size < SPULSE_MAX_SAMPLE_USER_STACK)
-		tool_message("many stacks are cut: --stack-size %d keeps more of them",
-			     SPULSE_MAX_SAMPLE_USER_STACK);
+	if (cut >= 5)
+		advise_on_cuts(recording, summary);
 }
 
 void recording_tell(const struct recording *recording,

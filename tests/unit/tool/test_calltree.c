@@ -186,6 +186,29 @@ static void selection(void **state)
 	calltree_release(&tree);
 }
 
+/* A module's code without names is one function; a run of its calls is one node. */
+static void merged(void **state)
+{
+	const struct calltree_options options = {.symopts.no_native = true, .merge_unnamed = true};
+	const struct calltree_function *program;
+	struct calltree tree = {0};
+
+	(void)state;
+	read_tree(&tree, &options);
+	program = function(&tree, "program (no symbol)");
+	/* Root, the program, the mark of the cut, the program below it. */
+	assert_int_equal(tree.node_count, 4);
+	assert_int_equal(tree.function_count, 2);
+	assert_int_equal(program->self, 10);
+	assert_int_equal(program->total, 10);
+	assert_true(program->merged && program->unresolved && !program->generated);
+	assert_string_equal(program->path, PROGRAM);
+	assert_non_null(program->why);
+	assert_int_equal(tree.unresolved_samples, 10);
+	assert_int_equal(tree.generated_cuts, 0);
+	calltree_release(&tree);
+}
+
 static void missing_file(void **state)
 {
 	const struct calltree_options options = {0};
@@ -203,7 +226,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(shares),    cmocka_unit_test(hottest_stacks),
 		cmocka_unit_test(tasks),     cmocka_unit_test(grouping),
-		cmocka_unit_test(selection), cmocka_unit_test(missing_file),
+		cmocka_unit_test(selection), cmocka_unit_test(merged),
+		cmocka_unit_test(missing_file),
 	};
 
 	return cmocka_run_group_tests(tests, make_spool, remove_spool);
