@@ -277,6 +277,7 @@ static int peek(struct perf_file *file, const uint8_t **record, size_t *size,
 {
 	int r = file_bytes_need(&file->bytes, sizeof(struct perf_event_header), record);
 
+	*size = 0;
 	if (r > 0) {
 		*size = load_u16(*record + 6);
 		if (*size < sizeof(struct perf_event_header))

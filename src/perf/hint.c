@@ -67,8 +67,9 @@ static void explain_denied(struct strbuf *text, const struct perf_failure *f)
 	else if (known && f->kind == PERF_KIND_SWITCH && paranoid >= 2)
 		say_paranoid(text, paranoid, 1, "to record blocked time");
 	else if (f->tid == -1 || !say_owner(text, f->pid))
-		strbuf_printf(text, "%s is %lld and the process is ours: a security module or the "
-			      "seccomp filter of a container refuses it; allow perf_event_open there",
+		strbuf_printf(text, "%s is %lld and the process is ours: a security module or "
+			      "the seccomp filter of a container refuses it; allow "
+			      "perf_event_open there",
 			      paranoid_path, known ? (long long)paranoid : -1ll);
 }
 
@@ -99,9 +100,9 @@ static void explain_locked(struct strbuf *text, const struct perf_failure *f)
 		strbuf_puts(text, "unlimited");
 	else
 		strbuf_printf(text, "%llu KiB", (unsigned long long)limit.rlim_cur >> 10);
-	strbuf_puts(text, ", both shared with every other profiler of this user; it helps to raise "
-			  "one of them, to end the other profiler, to ask for smaller stacks, or to "
-			  "give CAP_IPC_LOCK");
+	strbuf_puts(text, ", both shared with every other profiler of this user; it helps to "
+			  "raise one of them, to end the other profiler, to ask for smaller "
+			  "stacks, or to give CAP_IPC_LOCK");
 }
 
 /* Whether this kernel knows PERF_FORMAT_LOST, which came with Linux 6.0. */
@@ -198,7 +199,8 @@ int perf_report_failure(const struct perf_failure *f, struct spulse_error **err)
 	else
 		r = err_file(err, kind, f->errnum, NULL, "%s failed for %s on CPU %u (%s): %s",
 			     f->mapping ? "mmap of a ring" : "perf_event_open", whom.data, f->cpu,
-			     strerrorname_np(f->errnum) ? strerrorname_np(f->errnum) : "?", text.data);
+			     strerrorname_np(f->errnum) ? strerrorname_np(f->errnum) : "?",
+			     text.data);
 	strbuf_release(&text);
 	strbuf_release(&whom);
 	return r;

@@ -44,7 +44,8 @@ int perf_ring_size(uint64_t stack_size, uint32_t stacks, size_t page, size_t cpu
 		return r;
 	if (budget < minimum)
 		return err_set(err, SPULSE_ERROR_INVALID_INPUT,
-			       "%zu CPUs leave %llu KiB for each ring, but one sample needs %llu KiB",
+			       "%zu CPUs leave %llu KiB for each ring, but one sample needs "
+			       "%llu KiB",
 			       cpus, (unsigned long long)budget >> 10,
 			       (unsigned long long)minimum >> 10);
 	*minimum_out = minimum;

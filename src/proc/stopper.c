@@ -5,9 +5,9 @@
  *
  * By ptrace: seize each thread, which disturbs none, then interrupt all, wait until all of them
  * trapped, and list again until a listing shows nothing new. Nothing has to be undone: whenever
- * this process ends, for whatever reason, the kernel lets the threads go. A thread that is about to take a signal is
- * sent on with it before it traps. Its wait status is only looked at, never taken: a signal whose
- * status was taken is lost when the tracer dies.
+ * this process ends, for whatever reason, the kernel lets the threads go. A thread that is about
+ * to take a signal is sent on with it before it traps. Its wait status is only looked at, never
+ * taken: a signal whose status was taken is lost when the tracer dies.
  *
  * By SIGSTOP, where ptrace is denied: the same listing until all are stopped; SIGCONT when the
  * parent says so, is gone or takes too long. This process leaves the parent's session, so that
@@ -348,7 +348,8 @@ NO_SANITIZE static bool stop_by_ptrace(struct stopper *s)
 NO_SANITIZE static void hold_by_ptrace(struct stopper *s)
 {
 	struct pollfd fd = { .fd = s->sock, .events = POLLIN };
-	struct timespec ts = { .tv_sec = s->hold_ns / 1000000000, .tv_nsec = s->hold_ns % 1000000000 };
+	struct timespec ts = {.tv_sec = s->hold_ns / 1000000000,
+			      .tv_nsec = s->hold_ns % 1000000000};
 	long r;
 
 	if (!stop_by_ptrace(s))

@@ -90,7 +90,8 @@ int annotate_process(struct spulse_recorder *rec, struct rec_process *process, c
 
 	if (!rec_annotates(rec))
 		return 0;
-	if (!comm && !rec->offline && proc_file_read(process->pid, 0, "comm", MAX_COMM, &read) == 0) {
+	if (!comm && !rec->offline &&
+	    proc_file_read(process->pid, 0, "comm", MAX_COMM, &read) == 0) {
 		comm = read.data;
 		comm_len = read.len;
 	}
@@ -117,7 +118,8 @@ static uint32_t read_name(struct spulse_recorder *rec, const struct rec_thread *
 	struct strbuf comm = { 0 };
 	uint32_t name = UINT32_MAX;
 
-	if (!rec->offline && proc_file_read(thread->pid, thread->tid, "comm", MAX_COMM, &comm) == 0 && comm.len)
+	if (!rec->offline &&
+	    proc_file_read(thread->pid, thread->tid, "comm", MAX_COMM, &comm) == 0 && comm.len)
 		name = intern(&rec->strings, comm.data, comm.len);
 	strbuf_release(&comm);
 	return name;

@@ -132,8 +132,8 @@ static bool changed_program(const struct spulse_recorder *rec,
 	uint64_t device, inode;
 	bool same_name;
 
-	if (rec->offline || proc_exe_identity(process->pid, &device, &inode) < 0 || !process->has_exe ||
-	    (device == process->exe_device && inode == process->exe_inode))
+	if (rec->offline || proc_exe_identity(process->pid, &device, &inode) < 0 ||
+	    !process->has_exe || (device == process->exe_device && inode == process->exe_inode))
 		return false;
 	same_name = proc_file_read(process->pid, 0, "comm", 64, &comm) == 0 &&
 		    comm.len == event->comm.len &&

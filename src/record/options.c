@@ -115,7 +115,8 @@ int options_ring_stacks(const struct spulse_recorder_options *options, size_t cp
 			uint32_t *stacks_out, struct spulse_error **err)
 {
 	size_t page = sysconf(_SC_PAGESIZE);
-	uint64_t per_stack = MAX((uint64_t)options->stack_size, page), minimum, wanted, share = page;
+	uint64_t per_stack = MAX((uint64_t)options->stack_size, page), minimum, wanted,
+		 share = page;
 	uint32_t stacks = options->ring_buffer_stacks;
 
 	if (!stacks) {

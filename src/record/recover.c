@@ -109,7 +109,7 @@ static int adopt(struct spulse_recorder *rec, pid_t pid, pid_t parent, bool may_
 	if (process_find(rec, pid))
 		return 0;
 	if (!inherits && may_open) {
-		struct rec_attach attach = { .pid = pid, .mode = SPULSE_ATTACH_STOP, .clamp = true };
+		struct rec_attach attach = {.pid = pid, .mode = SPULSE_ATTACH_STOP, .clamp = true};
 
 		return attach_process(rec, &attach, NULL, NULL, err);
 	}

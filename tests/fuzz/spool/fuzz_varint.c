@@ -61,7 +61,7 @@ static void check_number(const uint8_t *p, size_t len)
 static void check_sample(const uint8_t *p, uint64_t last_ns, size_t threads, size_t nodes)
 {
 	uint64_t delta, thread, node, at = 1;
-	struct raw_sample sample;
+	struct raw_sample sample = { 0 };
 	const uint8_t *end = take_sample(p, last_ns, threads, nodes, &sample);
 	__int128 ns = 0;
 	int n;

@@ -19,7 +19,7 @@
 
 #include "symbolize/native/lines.h"
 
-enum { UNITS_MAX = 400, ROWS_WANTED = 1000 };
+enum { UNITS_MAX = 400, ROWS_WANTED = 100 };
 
 struct tally {
 	size_t units, rows, differing;
