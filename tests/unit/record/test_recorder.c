@@ -1,0 +1,926 @@
+/* SPDX-FileCopyrightText: StackPulse contributors */
+/* SPDX-License-Identifier: MIT */
+/* The recorder on real processes; where the kernel does not permit it everything is skipped. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "target.h"
+
+#include <stackpulse/stackpulse.h>
+
+static char path[64];
+static struct target target;
+static struct spulse_recorder *recorder;
+static struct spulse_snapshot *snapshot;
+static struct spulse_recording_summary summary;
+
+static int setup(void **state)
+{
+	(void)state;
+	if (!can_sample())
+		skip();
+	snprintf(path, sizeof(path), "/tmp/test-recorder-%d.spool", getpid());
+	unlink(path);
+	target = (struct target){ 0 };
+	summary.size = sizeof(summary);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	spulse_recorder_free(recorder);
+	recorder = NULL;
+	spulse_snapshot_free(snapshot);
+	snapshot = NULL;
+	if (target.pid)
+		target_end(&target);
+	unlink(path);
+	return 0;
+}
+
+static void succeed(int r, struct spulse_error *err)
+{
+	if (r < 0)
+		fail_msg("%s", spulse_error_message(err));
+}
+
+#define OPTIONS(...) \
+	(&(struct spulse_recorder_options){ .size = sizeof(struct spulse_recorder_options), \
+					    .frequency = 997, __VA_ARGS__ })
+
+static void attach(enum spulse_attach_mode mode, const struct spulse_recorder_options *options)
+{
+	struct spulse_error *err = NULL;
+
+	succeed(spulse_recorder_attach(target.pid, path, mode, options, &recorder, &err), err);
+}
+
+static void poll_for(int milliseconds)
+{
+	struct spulse_error *err = NULL;
+
+	for (int i = 0; i < milliseconds; i += 20)
+		succeed(spulse_recorder_poll(recorder, 20000000, NULL, &err), err);
+}
+
+static void finish(void)
+{
+	struct spulse_error *err = NULL;
+
+	succeed(spulse_recorder_finish(recorder, &summary, &err), err);
+	succeed(spulse_snapshot_open(path, &snapshot, &err), err);
+	assert_int_equal(summary.sample_events,
+			 summary.samples + summary.missing_pid_samples +
+				 summary.missing_tid_samples + summary.idle_tid_samples +
+				 summary.missing_timestamp_samples + summary.empty_stack_samples +
+				 summary.excluded_kernel_samples + summary.queued_samples +
+				 summary.failed_samples);
+}
+
+/* Samples of a process (0: any) and thread (0: any). */
+static size_t samples_of(pid_t pid, pid_t tid)
+{
+	struct spulse_stacks *stacks = NULL;
+	const struct spulse_stack *stack;
+	size_t n = 0;
+
+	assert_int_equal(spulse_snapshot_stacks(snapshot, &stacks, NULL), 0);
+	while (spulse_stacks_next(stacks, &stack, NULL) > 0)
+		n += (!pid || spulse_stack_pid(stack) == pid) &&
+		     (!tid || spulse_stack_tid(stack) == tid);
+	spulse_stacks_free(stacks);
+	return n;
+}
+
+/* ---- what targets do ---- */
+
+static void burn_on(struct target *self)
+{
+	target_ready(self);
+	for (;;)
+		burn(100);
+}
+
+static void *burn_thread(void *data)
+{
+	(void)data;
+	for (;;)
+		burn(100);
+	return NULL;
+}
+
+static void wait_on(struct target *self)
+{
+	target_ready(self);
+	for (;;)
+		pause();
+}
+
+/* ---- attach ---- */
+
+static void a_running_target_runs_on_after_each_attach(void **state)
+{
+	(void)state;
+	target = target_start(burn_on);
+	attach(SPULSE_ATTACH_STOP, OPTIONS());
+	assert_true(strchr("RS", target_state(target.pid)));
+	poll_for(300);
+	finish();
+	assert_true(strchr("RS", target_state(target.pid)));
+	assert_true(samples_of(target.pid, target.pid) > 5);
+}
+
+static void a_failed_attach_leaves_target_and_folder_alone(void **state)
+{
+	struct spulse_error *err = NULL;
+	size_t before;
+
+	(void)state;
+	target = target_start(burn_on);
+	before = open_descriptors();
+	assert_true(spulse_recorder_attach(target.pid, "/nonexistent/x.spool", SPULSE_ATTACH_STOP,
+					   OPTIONS(), &recorder, &err) < 0);
+	assert_int_equal(spulse_error_errno(err), ENOENT);
+	spulse_error_free(err);
+	err = NULL;
+	assert_int_equal(spulse_recorder_attach(target.pid, path, SPULSE_ATTACH_STOP,
+						OPTIONS(.stack_size = 65529), &recorder, &err),
+			 -SPULSE_ERROR_INVALID_INPUT);
+	spulse_error_free(err);
+	assert_true(strchr("RS", target_state(target.pid)));
+	assert_int_equal(access(path, F_OK), -1);
+	assert_int_equal(open_descriptors(), before);
+}
+
+static void a_stopped_target_stays_stopped(void **state)
+{
+	(void)state;
+	target = target_start(burn_on);
+	kill(target.pid, SIGSTOP);
+	while (target_state(target.pid) != 'T')
+		usleep(1000);
+	attach(SPULSE_ATTACH_STOP, OPTIONS());
+	assert_int_equal(target_state(target.pid), 'T');
+	poll_for(100);
+	finish();
+	assert_int_equal(target_state(target.pid), 'T');
+	assert_int_equal(summary.samples, 0);
+}
+
+static volatile sig_atomic_t continued;
+
+static void on_continue(int signal)
+{
+	(void)signal;
+	continued++;
+}
+
+static void count_continues(struct target *self)
+{
+	signal(SIGCONT, on_continue);
+	target_ready(self);
+	target_listen(self);
+	_exit(continued);
+}
+
+static void the_running_mode_sends_no_signal(void **state)
+{
+	int status;
+
+	(void)state;
+	target = target_start(count_continues);
+	attach(SPULSE_ATTACH_RUNNING, OPTIONS());
+	poll_for(40);
+	target_tell(&target);
+	waitpid(target.pid, &status, 0);
+	assert_int_equal(WEXITSTATUS(status), 0);
+	close(target.to);
+	close(target.from);
+	target.pid = 0;
+}
+
+static void a_process_cannot_stop_itself(void **state)
+{
+	(void)state;
+	assert_int_equal(spulse_recorder_attach(getpid(), path, SPULSE_ATTACH_STOP, OPTIONS(),
+						&recorder, NULL),
+			 -SPULSE_ERROR_INVALID_INPUT);
+}
+
+static void a_process_can_record_itself(void **state)
+{
+	(void)state;
+	target.pid = 0;
+	assert_int_equal(spulse_recorder_attach(getpid(), path, SPULSE_ATTACH_RUNNING, OPTIONS(),
+						&recorder, NULL), 0);
+	burn(200);
+	finish();
+	assert_true(samples_of(getpid(), 0) > 5);
+}
+
+static void a_missing_process_is_gone_and_nothing_leaks(void **state)
+{
+	struct spulse_error *err = NULL;
+	size_t before = open_descriptors();
+
+	(void)state;
+	assert_int_equal(spulse_recorder_attach(INT32_MAX, path, SPULSE_ATTACH_STOP, OPTIONS(),
+						&recorder, &err),
+			 -SPULSE_ERROR_TARGET_GONE);
+	assert_true(spulse_error_errno(err) == ENOENT || spulse_error_errno(err) == ESRCH);
+	spulse_error_free(err);
+	assert_int_equal(open_descriptors(), before);
+	assert_int_equal(access(path, F_OK), -1);
+}
+
+static void ids_out_of_range_are_refused(void **state)
+{
+	(void)state;
+	assert_int_equal(spulse_recorder_attach(0, path, SPULSE_ATTACH_RUNNING, OPTIONS(),
+						&recorder, NULL),
+			 -SPULSE_ERROR_INVALID_INPUT);
+	assert_int_equal(spulse_recorder_attach(-3, path, SPULSE_ATTACH_RUNNING, OPTIONS(),
+						&recorder, NULL),
+			 -SPULSE_ERROR_INVALID_INPUT);
+}
+
+static void tell_tid(struct target *self)
+{
+	pthread_t thread;
+
+	pthread_create(&thread, NULL, burn_thread, NULL);
+	target_ready(self);
+	burn_thread(NULL);
+}
+
+/* Another thread of a process than its leader. */
+static pid_t other_thread(pid_t pid)
+{
+	char folder[64];
+	pid_t found = 0;
+
+	snprintf(folder, sizeof(folder), "/proc/%d/task", pid);
+	for (pid_t tid = pid + 1; tid < pid + 1000 && !found; tid++) {
+		char name[96];
+
+		snprintf(name, sizeof(name), "%s/%d", folder, tid);
+		if (access(name, F_OK) == 0)
+			found = tid;
+	}
+	return found;
+}
+
+static void a_thread_is_no_target(void **state)
+{
+	struct spulse_error *err = NULL;
+	char number[16];
+	pid_t tid;
+
+	(void)state;
+	target = target_start(tell_tid);
+	tid = other_thread(target.pid);
+	assert_true(tid > 0);
+	assert_int_equal(spulse_recorder_attach(tid, path, SPULSE_ATTACH_STOP, OPTIONS(),
+						&recorder, &err),
+			 -SPULSE_ERROR_INVALID_INPUT);
+	snprintf(number, sizeof(number), "%d", target.pid);
+	assert_non_null(strstr(spulse_error_message(err), number));
+	spulse_error_free(err);
+}
+
+static void the_same_process_is_attached_once(void **state)
+{
+	enum spulse_attach_outcome outcome;
+	size_t before;
+
+	(void)state;
+	target = target_start(burn_on);
+	attach(SPULSE_ATTACH_STOP, OPTIONS());
+	before = open_descriptors();
+	assert_int_equal(spulse_recorder_attach_process(recorder, target.pid, SPULSE_ATTACH_STOP,
+							&outcome, NULL), 0);
+	assert_int_equal(outcome, SPULSE_ALREADY_ATTACHED);
+	assert_int_equal(open_descriptors(), before);
+	finish();
+}
+
+static void a_second_process_joins_the_recording(void **state)
+{
+	struct target second = target_start(burn_on);
+	enum spulse_attach_outcome outcome;
+	size_t active;
+
+	(void)state;
+	target = target_start(burn_on);
+	attach(SPULSE_ATTACH_STOP, OPTIONS());
+	assert_int_equal(spulse_recorder_attach_process(recorder, second.pid, SPULSE_ATTACH_STOP,
+							&outcome, NULL), 0);
+	assert_int_equal(outcome, SPULSE_ATTACHED);
+	assert_int_equal(spulse_recorder_active_process_count(recorder, &active, NULL), 0);
+	assert_int_equal(active, 2);
+	assert_int_equal(spulse_recorder_has_active_processes_except(recorder, target.pid, NULL),
+			 1);
+	poll_for(300);
+	assert_int_equal(spulse_recorder_attach_process(recorder, INT32_MAX, SPULSE_ATTACH_STOP,
+							&outcome, NULL), 0);
+	assert_int_equal(outcome, SPULSE_ATTACH_EXITED);
+	finish();
+	assert_true(samples_of(target.pid, 0) > 0);
+	assert_true(samples_of(second.pid, 0) > 0);
+	target_end(&second);
+}
+
+/* ---- threads ---- */
+
+enum { THREADS = 50 };
+
+static void burn_in_threads(struct target *self)
+{
+	pthread_t thread;
+
+	for (int i = 0; i < THREADS; i++)
+		pthread_create(&thread, NULL, burn_thread, NULL);
+	target_ready(self);
+	burn_thread(NULL);
+}
+
+static void every_thread_is_sampled(void **state)
+{
+	const struct spulse_thread *threads;
+	size_t n, of_target = 0;
+
+	(void)state;
+	target = target_start(burn_in_threads);
+	attach(SPULSE_ATTACH_STOP, OPTIONS());
+	poll_for(2500);
+	finish();
+	threads = spulse_source_threads(spulse_snapshot_source(snapshot), &n);
+	for (size_t i = 0; i < n; i++)
+		of_target += threads[i].pid == target.pid;
+	assert_int_equal(of_target, THREADS + 1);
+}
+
+static void start_threads_when_told(struct target *self)
+{
+	pthread_t thread;
+
+	target_ready(self);
+	target_listen(self);
+	for (int i = 0; i < 4; i++)
+		pthread_create(&thread, NULL, burn_thread, NULL);
+	for (;;)
+		pause();
+}
+
+static void threads_that_come_later_are_sampled_without_being_asked(void **state)
+{
+	size_t n;
+
+	(void)state;
+	target = target_start(start_threads_when_told);
+	attach(SPULSE_ATTACH_STOP, OPTIONS());
+	target_tell(&target);
+	poll_for(600);
+	finish();
+	spulse_source_threads(spulse_snapshot_source(snapshot), &n);
+	assert_true(n >= 4);
+}
+
+static void refreshing_tells_strangers_and_the_dead_apart(void **state)
+{
+	enum spulse_refresh_outcome outcome;
+
+	(void)state;
+	target = target_start(burn_on);
+	attach(SPULSE_ATTACH_STOP, OPTIONS());
+	assert_int_equal(spulse_recorder_refresh_threads(recorder, 1, &outcome, NULL),
+			 -SPULSE_ERROR_INVALID_INPUT);
+	assert_int_equal(spulse_recorder_refresh_threads(recorder, target.pid, &outcome, NULL), 0);
+	assert_int_equal(outcome, SPULSE_REFRESHED);
+	kill(target.pid, SIGKILL);
+	waitpid(target.pid, NULL, 0);
+	assert_int_equal(spulse_recorder_refresh_threads(recorder, target.pid, &outcome, NULL), 0);
+	assert_int_equal(outcome, SPULSE_REFRESH_EXITED);
+	assert_int_equal(spulse_recorder_process_is_active(recorder, target.pid, NULL), 0);
+}
+
+static void leave_the_leader(struct target *self)
+{
+	pthread_t thread;
+
+	pthread_create(&thread, NULL, burn_thread, NULL);
+	target_ready(self);
+	target_listen(self);
+	syscall(SYS_exit, 0);
+}
+
+static void a_process_outlives_its_leader(void **state)
+{
+	const struct spulse_stack *stack;
+	struct spulse_stacks *stacks = NULL;
+	size_t with_module = 0, n = 0;
+
+	(void)state;
+	target = target_start(leave_the_leader);
+	attach(SPULSE_ATTACH_STOP, OPTIONS());
+	target_tell(&target);
+	poll_for(500);
+	assert_int_equal(spulse_recorder_process_is_active(recorder, target.pid, NULL), 1);
+	finish();
+	assert_int_equal(spulse_snapshot_stacks(snapshot, &stacks, NULL), 0);
+	while (spulse_stacks_next(stacks, &stack, NULL) > 0) {
+		struct spulse_frame_iter iter = spulse_stack_frames(stack);
+
+		n++;
+		with_module += spulse_frame_iter_next(&iter)->module_id != SPULSE_NO_MODULE;
+	}
+	spulse_stacks_free(stacks);
+	assert_true(n > 5);
+	assert_int_equal(with_module, n);
+}
+
+/* ---- poll ---- */
+
+static void polling_an_idle_target_ends_in_time(void **state)
+{
+	struct timespec start, end;
+
+	(void)state;
+	target = target_start(wait_on);
+	attach(SPULSE_ATTACH_STOP, OPTIONS());
+	assert_int_equal(spulse_recorder_poll(recorder, 0, NULL, NULL), 0);
+	clock_gettime(CLOCK_MONOTONIC, &start);
+	assert_int_equal(spulse_recorder_poll(recorder, 50000000, NULL, NULL), 0);
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	assert_true((end.tv_sec - start.tv_sec) * 1000 + (end.tv_nsec - start.tv_nsec) / 1000000 <
+		    2000);
+	finish();
+	assert_int_equal(summary.samples, 0);
+}
+
+static uint64_t samples_during(int milliseconds)
+{
+	struct spulse_recording_summary before = { .size = sizeof(before) };
+	struct spulse_recording_summary after = { .size = sizeof(after) };
+
+	assert_int_equal(spulse_recorder_flush(recorder, NULL), 0);
+	spulse_recorder_summary(recorder, &before);
+	poll_for(milliseconds);
+	assert_int_equal(spulse_recorder_flush(recorder, NULL), 0);
+	spulse_recorder_summary(recorder, &after);
+	return after.samples - before.samples;
+}
+
+static void a_paused_recording_takes_no_samples(void **state)
+{
+	struct target second = target_start(burn_on);
+	enum spulse_attach_outcome outcome;
+
+	(void)state;
+	target = target_start(burn_on);
+	attach(SPULSE_ATTACH_STOP, OPTIONS());
+	assert_true(samples_during(200) > 0);
+	assert_int_equal(spulse_recorder_disable(recorder, NULL), 0);
+	assert_int_equal(spulse_recorder_attach_process(recorder, second.pid, SPULSE_ATTACH_STOP,
+							&outcome, NULL), 0);
+	samples_during(20);
+	assert_int_equal(samples_during(200), 0);
+	assert_int_equal(spulse_recorder_enable(recorder, NULL), 0);
+	assert_true(samples_during(300) > 0);
+	finish();
+	assert_true(samples_of(second.pid, 0) > 0);
+	target_end(&second);
+}
+
+static void what_is_in_the_rings_at_the_end_is_written(void **state)
+{
+	(void)state;
+	target = target_start(burn_on);
+	attach(SPULSE_ATTACH_STOP, OPTIONS());
+	usleep(300000);
+	finish();
+	assert_true(summary.samples > 5);
+}
+
+static void rings_that_are_not_read_lose_samples_and_say_so(void **state)
+{
+	size_t count;
+
+	(void)state;
+	target = target_start(burn_on);
+	attach(SPULSE_ATTACH_STOP, OPTIONS(.ring_buffer_stacks = 1));
+	sleep(1);
+	poll_for(200);
+	finish();
+	assert_true(summary.lost_events > 0);
+	assert_true(summary.lifecycle_gaps > 0);
+	assert_true(summary.samples > 0);
+	assert_int_equal(spulse_recorder_losses(recorder, &count)->pid, target.pid);
+	assert_int_equal(count, 1);
+}
+
+static void nothing_stays_open_after_free(void **state)
+{
+	size_t before;
+
+	(void)state;
+	target = target_start(burn_on);
+	before = open_descriptors();
+	attach(SPULSE_ATTACH_STOP, OPTIONS());
+	poll_for(60);
+	spulse_recorder_free(recorder);
+	recorder = NULL;
+	assert_int_equal(open_descriptors(), before);
+}
+
+/* ---- modules ---- */
+
+static void map_code(struct target *self)
+{
+	static const unsigned char loop[] = { 0xeb, 0xfe };
+	char *code = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	memcpy(code, loop, sizeof(loop));
+	target_ready(self);
+	((void (*)(void))(uintptr_t)code)();
+}
+
+static void code_without_a_file_is_a_module(void **state)
+{
+#ifdef __x86_64__
+	struct spulse_stacks *stacks = NULL;
+	const struct spulse_stack *stack;
+	struct spulse_frame_context context;
+	struct spulse_frame_iter iter;
+
+	(void)state;
+	target = target_start(map_code);
+	attach(SPULSE_ATTACH_STOP, OPTIONS());
+	poll_for(300);
+	finish();
+	assert_int_equal(spulse_snapshot_stacks(snapshot, &stacks, NULL), 0);
+	assert_int_equal(spulse_stacks_next(stacks, &stack, NULL), 1);
+	iter = spulse_stack_frames(stack);
+	assert_true(spulse_frame_iter_next_context(&iter, &context));
+	assert_non_null(context.module);
+	assert_string_equal(spulse_module_path(context.module), "//anon");
+	assert_int_equal(context.file_relative_ip, context.frame->abs_ip);
+	spulse_stacks_free(stacks);
+#else
+	(void)state;
+	(void)map_code;
+	skip();
+#endif
+}
+
+/* ---- children ---- */
+
+static void fork_when_told(struct target *self)
+{
+	target_ready(self);
+	target_listen(self);
+	if (fork() == 0) {
+		if (fork() == 0)
+			for (int i = 0; i < 50; i++)
+				burn(100);
+		burn(300);
+		_exit(0);
+	}
+	for (;;)
+		pause();
+}
+
+static size_t processes_with_samples(void)
+{
+	const struct spulse_thread *threads;
+	size_t n, count = 0;
+
+	threads = spulse_source_threads(spulse_snapshot_source(snapshot), &n);
+	for (size_t i = 0; i < n; i++)
+		count += threads[i].pid == threads[i].tid;
+	return count;
+}
+
+static void children_and_grandchildren_are_followed(void **state)
+{
+	(void)state;
+	target = target_start(fork_when_told);
+	attach(SPULSE_ATTACH_STOP, OPTIONS(.follow = SPULSE_FOLLOW_NEW));
+	target_tell(&target);
+	poll_for(1000);
+	finish();
+	assert_int_equal(processes_with_samples(), 2);
+}
+
+static void children_are_left_alone_unless_followed(void **state)
+{
+	(void)state;
+	target = target_start(fork_when_told);
+	attach(SPULSE_ATTACH_STOP, OPTIONS());
+	target_tell(&target);
+	poll_for(400);
+	finish();
+	assert_int_equal(summary.samples, samples_of(target.pid, 0));
+}
+
+static void fork_first(struct target *self)
+{
+	for (int i = 0; i < 3; i++)
+		if (fork() == 0) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			for (;;)
+				burn(100);
+		}
+	target_ready(self);
+	for (;;)
+		pause();
+}
+
+static void children_that_live_already_are_attached_on_request(void **state)
+{
+	(void)state;
+	target = target_start(fork_first);
+	attach(SPULSE_ATTACH_STOP, OPTIONS(.follow = SPULSE_FOLLOW_DESCENDANTS));
+	poll_for(600);
+	finish();
+	assert_int_equal(processes_with_samples(), 3);
+}
+
+static void fork_often(struct target *self)
+{
+	target_ready(self);
+	target_listen(self);
+	for (int i = 0; i < 2000; i++) {
+		pid_t pid = fork();
+
+		if (pid == 0)
+			_exit(0);
+		waitpid(pid, NULL, 0);
+	}
+	target_ready(self);
+	for (;;)
+		pause();
+}
+
+static void two_thousand_children_leave_no_descriptor(void **state)
+{
+	size_t before;
+
+	(void)state;
+	target = target_start(fork_often);
+	attach(SPULSE_ATTACH_STOP, OPTIONS(.follow = SPULSE_FOLLOW_NEW));
+	poll_for(40);
+	before = open_descriptors();
+	target_tell(&target);
+	for (;;) {
+		char c;
+		int flags = fcntl(target.from, F_GETFL);
+
+		poll_for(20);
+		fcntl(target.from, F_SETFL, flags | O_NONBLOCK);
+		if (read(target.from, &c, 1) == 1)
+			break;
+	}
+	poll_for(200);
+	assert_true(open_descriptors() <= before + 4);
+	finish();
+}
+
+/* ---- outputs ---- */
+
+static void the_file_is_private_and_complete(void **state)
+{
+	struct stat st;
+
+	(void)state;
+	target = target_start(burn_on);
+	attach(SPULSE_ATTACH_STOP, OPTIONS());
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0600);
+	/* The header is there from the first moment on. */
+	assert_int_equal(spulse_snapshot_open(path, &snapshot, NULL), 0);
+}
+
+struct small_disk {
+	size_t left;
+	int closed;
+};
+
+static ssize_t write_small(void *data, const void *bytes, size_t len)
+{
+	struct small_disk *disk = data;
+
+	(void)bytes;
+	if (len > disk->left)
+		return -ENOSPC;
+	disk->left -= len;
+	return len;
+}
+
+static int close_small(void *data)
+{
+	((struct small_disk *)data)->closed++;
+	return 0;
+}
+
+static void a_full_disk_ends_the_recording_with_its_reason(void **state)
+{
+	static const struct spulse_output output = {
+		.size = sizeof(output), .write = write_small, .close = close_small,
+	};
+	struct small_disk disk = { .left = 4096 };
+	struct spulse_error *err = NULL;
+	int r = 0;
+
+	(void)state;
+	target = target_start(burn_on);
+	succeed(spulse_recorder_attach_output(target.pid, &output, &disk, SPULSE_ATTACH_STOP,
+					      OPTIONS(.publish_interval_ns = 1), &recorder, &err),
+		err);
+	for (int i = 0; i < 500 && r == 0; i++)
+		r = spulse_recorder_poll(recorder, 20000000, NULL, &err);
+	assert_true(r < 0);
+	assert_int_equal(spulse_error_errno(err), ENOSPC);
+	spulse_error_free(err);
+	err = NULL;
+	assert_int_equal(spulse_recorder_poll(recorder, 0, NULL, &err), r);
+	assert_int_equal(spulse_error_errno(err), ENOSPC);
+	spulse_error_free(err);
+	err = NULL;
+	assert_true(spulse_recorder_finish(recorder, &summary, &err) < 0);
+	assert_int_equal(spulse_error_errno(err), ENOSPC);
+	spulse_error_free(err);
+	assert_true(summary.sample_events > 0);
+	spulse_recorder_free(recorder);
+	recorder = NULL;
+	assert_int_equal(disk.closed, 1);
+}
+
+static void a_descriptor_must_be_an_empty_writable_file(void **state)
+{
+	int fds[2], fd;
+
+	(void)state;
+	target = target_start(burn_on);
+	assert_int_equal(pipe(fds), 0);
+	assert_int_equal(spulse_recorder_attach_fd(target.pid, fds[1], SPULSE_ATTACH_STOP,
+						   OPTIONS(), &recorder, NULL),
+			 -SPULSE_ERROR_INVALID_INPUT);
+	close(fds[0]);
+	close(fds[1]);
+	fd = open(path, O_RDWR | O_CREAT | O_APPEND, 0600);
+	assert_int_equal(spulse_recorder_attach_fd(target.pid, fd, SPULSE_ATTACH_STOP, OPTIONS(),
+						   &recorder, NULL),
+			 -SPULSE_ERROR_INVALID_INPUT);
+	close(fd);
+	fd = open(path, O_RDONLY);
+	assert_int_equal(spulse_recorder_attach_fd(target.pid, fd, SPULSE_ATTACH_STOP, OPTIONS(),
+						   &recorder, NULL),
+			 -SPULSE_ERROR_INVALID_INPUT);
+	close(fd);
+	fd = open(path, O_RDWR);
+	assert_int_equal(spulse_recorder_attach_fd(target.pid, fd, SPULSE_ATTACH_STOP, OPTIONS(),
+						   &recorder, NULL), 0);
+	close(fd);
+	poll_for(100);
+	finish();
+}
+
+static void there_is_one_tail(void **state)
+{
+	struct spulse_tail *tail = NULL, *second = NULL;
+	const struct spulse_batch *batch;
+	enum spulse_tail_state end;
+	struct spulse_error *err = NULL;
+	int r;
+
+	(void)state;
+	target = target_start(burn_on);
+	attach(SPULSE_ATTACH_STOP, OPTIONS());
+	succeed(spulse_recorder_tail(recorder, &tail, &err), err);
+	assert_int_equal(spulse_recorder_tail(recorder, &second, NULL),
+			 -SPULSE_ERROR_INVALID_INPUT);
+	poll_for(100);
+	finish();
+	do {
+		assert_int_equal(spulse_tail_poll(tail, &batch, NULL), 0);
+		r = spulse_tail_wait(tail, 0, &end, NULL);
+	} while (r == 1);
+	assert_int_equal(r, 0);
+	assert_int_equal(end, SPULSE_TAIL_FINISHED);
+	spulse_tail_free(tail);
+}
+
+/* ---- launch ---- */
+
+static void a_launched_program_is_recorded_from_its_first_instruction(void **state)
+{
+	static const char *const argv[] = { "true", NULL };
+	struct spulse_launch *launch = NULL;
+	struct spulse_error *err = NULL;
+	const struct spulse_module *first;
+	int status;
+
+	(void)state;
+	succeed(spulse_launch_new(argv, NULL, &launch, &err), err);
+	succeed(spulse_recorder_attach(spulse_launch_pid(launch), path, SPULSE_ATTACH_ON_EXEC,
+				       OPTIONS(), &recorder, &err),
+		err);
+	succeed(spulse_launch_run(launch, recorder, &err), err);
+	assert_int_equal(spulse_launch_wait(launch, &status, NULL), 0);
+	poll_for(40);
+	finish();
+	first = spulse_source_module(spulse_snapshot_source(snapshot), 0);
+	assert_non_null(first);
+	assert_non_null(strstr(spulse_module_path(first), "/true") ?
+				strstr(spulse_module_path(first), "/true") :
+				strstr(spulse_module_path(first), "coreutils"));
+	spulse_launch_free(launch);
+}
+
+static void a_program_that_cannot_be_executed_ends_the_tail_with_the_reason(void **state)
+{
+	static const char *const argv[] = { "/nonexistent-program", NULL };
+	struct spulse_launch *launch = NULL;
+	struct spulse_tail *tail = NULL;
+	const struct spulse_batch *batch;
+	struct spulse_error *err = NULL;
+	enum spulse_tail_state end;
+	int r = 1;
+
+	(void)state;
+	succeed(spulse_launch_new(argv, NULL, &launch, &err), err);
+	succeed(spulse_recorder_attach(spulse_launch_pid(launch), path, SPULSE_ATTACH_ON_EXEC,
+				       OPTIONS(), &recorder, &err),
+		err);
+	succeed(spulse_recorder_tail(recorder, &tail, &err), err);
+	assert_int_equal(spulse_launch_run(launch, recorder, NULL), -SPULSE_ERROR_PROCESS_LAUNCH);
+	for (int i = 0; i < 10 && r > 0; i++) {
+		assert_int_equal(spulse_tail_poll(tail, &batch, NULL), 0);
+		r = spulse_tail_wait(tail, 0, &end, &err);
+	}
+	assert_int_equal(r, -SPULSE_ERROR_PROCESS_LAUNCH);
+	assert_int_equal(spulse_error_errno(err), ENOENT);
+	spulse_error_free(err);
+	spulse_tail_free(tail);
+	spulse_launch_free(launch);
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(a_running_target_runs_on_after_each_attach),
+		TEST(a_failed_attach_leaves_target_and_folder_alone),
+		TEST(a_stopped_target_stays_stopped),
+		TEST(the_running_mode_sends_no_signal),
+		TEST(a_process_cannot_stop_itself),
+		TEST(a_process_can_record_itself),
+		TEST(a_missing_process_is_gone_and_nothing_leaks),
+		TEST(ids_out_of_range_are_refused),
+		TEST(a_thread_is_no_target),
+		TEST(the_same_process_is_attached_once),
+		TEST(a_second_process_joins_the_recording),
+		TEST(every_thread_is_sampled),
+		TEST(threads_that_come_later_are_sampled_without_being_asked),
+		TEST(refreshing_tells_strangers_and_the_dead_apart),
+		TEST(a_process_outlives_its_leader),
+		TEST(polling_an_idle_target_ends_in_time),
+		TEST(a_paused_recording_takes_no_samples),
+		TEST(what_is_in_the_rings_at_the_end_is_written),
+		TEST(rings_that_are_not_read_lose_samples_and_say_so),
+		TEST(nothing_stays_open_after_free),
+		TEST(code_without_a_file_is_a_module),
+		TEST(children_and_grandchildren_are_followed),
+		TEST(children_are_left_alone_unless_followed),
+		TEST(children_that_live_already_are_attached_on_request),
+		TEST(two_thousand_children_leave_no_descriptor),
+		TEST(the_file_is_private_and_complete),
+		TEST(a_full_disk_ends_the_recording_with_its_reason),
+		TEST(a_descriptor_must_be_an_empty_writable_file),
+		TEST(there_is_one_tail),
+		TEST(a_launched_program_is_recorded_from_its_first_instruction),
+		TEST(a_program_that_cannot_be_executed_ends_the_tail_with_the_reason),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
