@@ -275,6 +275,8 @@ static int check_guard(const struct spulse_tail *tail, const struct guard *guard
 /* How many bytes are visible now. */
 static int look(const struct spulse_tail *tail, uint64_t *size, struct spulse_error **err)
 {
+	/* Before the file's own size: both grow while we look. */
+	uint64_t published = tail->channel ? channel_look(tail->channel).published : 0;
 	struct stat st;
 	int r;
 
@@ -282,7 +284,7 @@ static int look(const struct spulse_tail *tail, uint64_t *size, struct spulse_er
 		return err_io(err, errno, tail->source.path, "cannot examine the spool");
 	*size = st.st_size;
 	if (tail->channel) {
-		*size = channel_look(tail->channel).published;
+		*size = published;
 		if (*size > (uint64_t)st.st_size)
 			return shrank(tail, st.st_size, err);
 		return 0;

@@ -50,7 +50,8 @@ static uint64_t hash_text(uint64_t hash, const char *text, size_t len)
 
 static bool same_function(const struct calltree_function *a, const struct calltree_function *b)
 {
-	return a->name_len == b->name_len && a->merged == b->merged && !memcmp(a->name, b->name, a->name_len) &&
+	return a->name_len == b->name_len && a->merged == b->merged &&
+	       !memcmp(a->name, b->name, a->name_len) &&
 	       !strcmp(a->module, b->module) && a->kind == b->kind;
 }
 

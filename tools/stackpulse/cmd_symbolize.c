@@ -288,8 +288,8 @@ int cmd_symbolize(int argc, char **argv)
 		.usage = "-e FILE [OPTION...] [ADDRESS...|-]",
 		.about = "Prints the functions and source lines of addresses in an ELF file, as "
 			 "its own tables state them (hexadecimal). Without addresses, and for "
-			 "-, they are read from stdin, one per line. For each address: the function and "
-			 "FILE:LINE:COLUMN of every inlined call, innermost first, and of the "
+			 "-, they are read from stdin, one per line. For each address: the function "
+			 "and FILE:LINE:COLUMN of every inlined call, innermost first, and of the "
 			 "function that they were inlined into; then an empty line.",
 		.groups = groups,
 		.group_count = 1,
