@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 
 enum { IMAGES_MAX = 256, IMAGE_BYTES_MAX = 64 << 20 };
 
@@ -335,11 +336,27 @@ static struct kernel_table *load_sparse(const struct spulse_source *source)
 	return table;
 }
 
+/* Whether the recording says that another kernel ran: this host's symbols are none of its. */
+static bool is_other_kernel(const struct spulse_source *source)
+{
+	size_t count;
+	const struct spulse_annotation *list = spulse_source_annotations(source, &count);
+	struct utsname here;
+
+	if (uname(&here) < 0)
+		return false;
+	for (size_t i = 0; i < count; i++)
+		if (list[i].pid == -1 && !strcmp(list[i].key, "kernel"))
+			return strcmp(list[i].value, here.release) != 0;
+	return false;
+}
+
 bool symbolizer_kernel(struct spulse_symbolizer *sym, uint64_t address, struct kernel_hit *hit)
 {
 	if (!sym->kernel_loaded) {
 		sym->kernel_loaded = true;
-		if (sym->kernel_source == SPULSE_KERNEL_SYMBOLS_HOST) {
+		if (sym->kernel_source == SPULSE_KERNEL_SYMBOLS_HOST &&
+		    !(sym->source && is_other_kernel(sym->source))) {
 			if (!sym->source || sym->live)
 				sym->kernel = kernel_host_full();
 			if (!sym->kernel && sym->source)

@@ -157,6 +157,22 @@ static void kernel_symbols_come_with_their_module(void **state)
 	kit_close(&kit);
 }
 
+static void another_kernel_has_other_symbols(void **state)
+{
+	struct spulse_symbolizer_options options;
+	struct kit kit;
+
+	(void)state;
+	kit_open(&kit);
+	kit_annotate(&kit, -1, "kernel", "1.0-of-another-host");
+	KIT_SAMPLE(&kit, KIT_PID, kit_kernel(0xffffffffffff0000));
+	options = kit_options(&kit, NULL, NULL);
+	options.kernel_symbols = SPULSE_KERNEL_SYMBOLS_HOST;
+	kit_read(&kit, &options);
+	assert_string_equal(name_of(kit_frame(&kit, 0)), "[kernel]+0xffffffffffff0000");
+	kit_close(&kit);
+}
+
 /* ---- binding ---- */
 
 static void frames_bind_to_their_own_kind(void **state)
@@ -397,6 +413,7 @@ int main(void)
 		cmocka_unit_test(module_with_symbols),
 		cmocka_unit_test(kernel_frame_without_symbols),
 		cmocka_unit_test(kernel_symbols_come_with_their_module),
+		cmocka_unit_test(another_kernel_has_other_symbols),
 		cmocka_unit_test(frames_bind_to_their_own_kind),
 		cmocka_unit_test(newest_module_wins),
 		cmocka_unit_test(retired_module_serves_its_own_time),
