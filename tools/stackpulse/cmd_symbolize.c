@@ -288,9 +288,9 @@ int cmd_symbolize(int argc, char **argv)
 		.usage = "-e FILE [OPTION...] [ADDRESS...|-]",
 		.about = "Prints the functions and source lines of addresses in an ELF file, as "
 			 "its own tables state them (hexadecimal). Without addresses, and for "
-			 "-, they are read from stdin, one per line. For each address: the function "
-			 "and FILE:LINE:COLUMN of every inlined call, innermost first, and of the "
-			 "function that they were inlined into; then an empty line.",
+			 "-, they are read from stdin, one per line. For each address: the "
+			 "function and FILE:LINE:COLUMN of every inlined call, innermost first, "
+			 "and of the function that they were inlined into; then an empty line.",
 		.groups = groups,
 		.group_count = 1,
 		.examples = "stackpulse symbolize -e /usr/lib/x86_64-linux-gnu/libz.so.1 0x9d50\n",

@@ -13,7 +13,7 @@
 struct cuts {
 	/* Samples whose outer frames are missing. */
 	uint64_t truncated;
-	/* Of these, samples whose outermost known frame is code made at run time, without a file. */
+	/* Of these, samples whose outermost known frame is code made at run time. */
 	uint64_t generated;
 };
 
