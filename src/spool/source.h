@@ -31,11 +31,10 @@ struct frame_epoch {
 	uint32_t first_frame, modules;
 };
 
-/* Non-empty modules by (process, start), for binding addresses: see bind.c. */
+/* Modules with a range, for binding addresses, in levels that get shorter: see bind.c. */
+struct bind_level;
 struct bind_index {
-	uint32_t *ids;
-	uint64_t *reach;
-	size_t count, cap;
+	VEC(struct bind_level) levels;
 	size_t seen; /* modules looked at so far */
 };
 
