@@ -10,6 +10,7 @@
 
 #include <stackpulse/common.h>
 #include <stackpulse/version.h>
+#include <stackpulse/doctor.h>
 #include <stackpulse/error.h>
 #include <stackpulse/log.h>
 #include <stackpulse/process.h>
