@@ -143,6 +143,19 @@ static void advise(const struct spulse_error *err)
 		tool_message("\"stackpulse doctor\" shows what this machine permits");
 }
 
+/* The library knows our output as functions or a descriptor: its name is added here. */
+static void tell_write_error(const struct spoolfile *file, const struct spulse_error *err)
+{
+	int number = spulse_error_errno(err);
+
+	if (spulse_error_kind(err) != SPULSE_ERROR_IO || !number || spulse_error_path(err))
+		return;
+	if (number == ENOSPC || number == EDQUOT)
+		tool_message("%s: no space left; free some or write elsewhere with -o FILE", file->path);
+	else
+		tool_message("writing %s failed", file->path);
+}
+
 static int launch_failure(struct spulse_error *err)
 {
 	int status = TOOL_RECORD_FAILED;
@@ -180,8 +193,7 @@ static int run(const struct request *request, struct spoolfile *file, struct spu
 	int r = recording_run(&recording, &summary, &err);
 
 	if (r < 0) {
-		if (spulse_error_errno(err) && !spulse_error_path(err))
-			tool_message("writing %s failed", file->path);
+		tell_write_error(file, err);
 		tool_fail(err);
 	}
 	recording_tell(&recording, &summary);
@@ -206,6 +218,7 @@ static int record(const struct request *request, struct spoolfile *file)
 		return launch_failure(err);
 	recording_catch_signals();
 	if (start(request, file, launch, &recorder, &err) < 0) {
+		tell_write_error(file, err);
 		tool_report_error(err);
 		advise(err);
 		spulse_error_free(err);

@@ -257,13 +257,15 @@ void recording_tell(const struct recording *recording,
 		    const struct spulse_recording_summary *summary)
 {
 	bool usual = !strcmp(recording->file->path, TOOL_DEFAULT_SPOOL);
-	char size[32], elapsed[32];
+	char bytes[32], size[40] = "", elapsed[32];
 
 	if (recording->quiet)
 		return;
-	tool_message("samples=%" PRIu64 " lost=%" PRIu64 " in %s (%s) after %s", summary->samples,
-		     summary->lost_events, recording->file->path,
-		     text_bytes(size, spoolfile_bytes(recording->file)),
+	if (recording->file->regular)
+		snprintf(size, sizeof(size), " (%s)",
+			 text_bytes(bytes, spoolfile_bytes(recording->file)));
+	tool_message("samples=%" PRIu64 " lost=%" PRIu64 " in %s%s after %s", summary->samples,
+		     summary->lost_events, recording->file->path, size,
 		     text_duration(elapsed, (uint64_t)(now_ns() - recording->started_ns)));
 	if (summary->samples)
 		tell_quality(recording, summary);
@@ -272,7 +274,7 @@ void recording_tell(const struct recording *recording,
 	tell_losses(summary);
 	if (recording->file->kept_old)
 		tool_message("the recording before it is %s.old", recording->file->path);
-	if (recording->file->regular)
+	if (recording->file->regular && summary->samples)
 		tool_message("next: stackpulse report%s%s, or stackpulse flame%s%s -o flame.html",
 			     usual ? "" : " ", usual ? "" : recording->file->path, usual ? "" : " ",
 			     usual ? "" : recording->file->path);

@@ -12,7 +12,7 @@
 
 static bool fail(const char *what, const char *path)
 {
-	tool_message("cannot %s %s: %s", what, path, strerror(errno));
+	tool_message("cannot %s %s: %s; -o FILE records elsewhere", what, path, strerror(errno));
 	return false;
 }
 
