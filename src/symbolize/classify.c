@@ -90,6 +90,23 @@ static bool bind_late(const struct spulse_symbolizer *sym, struct pending *p)
 	return p->module;
 }
 
+/* How many of the symbols, which stand by start, start at or below an address. */
+static size_t jit_symbols_up_to(const struct spulse_jit_symbol *symbols, size_t count,
+				uint64_t address)
+{
+	size_t low = 0, high = count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (symbols[middle].start <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
 /* Symbols that a JIT registered: the latest start that still covers the address. */
 static bool find_jit(const struct spulse_symbolizer *sym, struct pending *p)
 {
@@ -102,13 +119,9 @@ static bool find_jit(const struct spulse_symbolizer *sym, struct pending *p)
 	if (!symbols)
 		return false;
 	p->kind = PENDING_JIT;
-	for (size_t i = 0; i < count; i++) {
-		const struct spulse_jit_symbol *s = &symbols[i];
-
-		if (s->start <= p->frame->abs_ip && p->frame->abs_ip < s->end &&
-		    (!p->jit || s->start >= p->jit->start))
-			p->jit = s;
-	}
+	for (size_t i = jit_symbols_up_to(symbols, count, p->frame->abs_ip); i-- > 0 && !p->jit;)
+		if (p->frame->abs_ip < symbols[i].end)
+			p->jit = &symbols[i];
 	return true;
 }
 
