@@ -255,6 +255,16 @@ struct spulse_loss {
 	uint64_t lost;
 };
 
+/** How to read another profiler's file. All-zero is the default. */
+struct spulse_import_options {
+	/** sizeof this struct, as the caller knows it. */
+	size_t size;
+	/** enum spulse_spool_format; 0 = version 4. */
+	uint32_t format;
+	/** 1: add names, build IDs and host to the spool, in a form old readers skip. */
+	uint32_t annotate;
+};
+
 SPULSE_BEGIN_DECLS
 
 /** The kernel's limit for the sample rate, in Hz. */
@@ -348,6 +358,19 @@ SPULSE_API int spulse_recorder_tail(struct spulse_recorder *recorder,
 /** Stops sampling and frees; NULL is allowed. What was not finished or flushed may be lost. */
 SPULSE_API void spulse_recorder_free(struct spulse_recorder *recorder);
 SPULSE_DEFINE_CLEANUP(recorder)
+
+/**
+ * Reads a file of Linux perf ("perf record", also its piped and compressed output; "-" is the
+ * standard input), unwinds its user stacks with the files that it names and writes the spool
+ * @p output. Files with another build ID than the recorded one are not used. A file without user
+ * stacks keeps its call chains. No spool is left behind by a failed import. @p summary_out may be
+ * NULL. IO for a file that is unreadable or malformed (the message has path and offset),
+ * UNSUPPORTED for what it asks for and this version cannot do.
+ */
+SPULSE_API int spulse_import_perf_data(const char *input, const char *output,
+				       const struct spulse_import_options *opts,
+				       struct spulse_recording_summary *summary_out,
+				       struct spulse_error **err);
 
 /** Short name, for example "native-stack-truncated". */
 SPULSE_API const char *spulse_sample_error_name(enum spulse_sample_error error);

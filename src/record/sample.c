@@ -124,6 +124,8 @@ static bool can_walk(struct spulse_recorder *rec, const struct perf_event *event
 	const struct perf_sample_data *data = &event->sample;
 	bool has_stack = data->has_stack && data->stack_len;
 
+	if (rec->user_chains && !data->has_stack)
+		return false;
 	if (data->has_stack && !data->stack_len && data->stack_requested)
 		count_error(rec, SPULSE_SAMPLE_ERROR_STACK_READ);
 	if (data->regs && has_stack) {
@@ -270,6 +272,9 @@ int sample_take(struct spulse_recorder *rec, const struct perf_event *event,
 
 	if (event->sample.event_id == PERF_EVENT_CONTEXT_SWITCH)
 		return take_switch(rec, event, err);
+	/* A file may hold samples of other events, which are another profile. */
+	if (event->sample.event_id != PERF_EVENT_SAMPLING)
+		return 0;
 	rec->summary.sample_events++;
 	if (!passes(rec, event))
 		return 0;
