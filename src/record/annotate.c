@@ -196,8 +196,10 @@ int annotate_end(struct spulse_recorder *rec, struct spulse_error **err)
 
 	if (!rec_annotates(rec))
 		return 0;
-	r = put_text(rec, "event", s->sampling_event == SPULSE_EVENT_CYCLES ? "cycles" :
-								      "cpu-clock", err);
+	if (rec->events)
+		r = put_text(rec, "event",
+			     s->sampling_event == SPULSE_EVENT_CYCLES ? "cycles" : "cpu-clock",
+			     err);
 	for (size_t i = 0; i < ARRAY_LEN(counters) && r == 0; i++)
 		r = put_number(rec, counters[i].key, counters[i].value, err);
 	return r < 0 ? r : put_losses(rec, err);
