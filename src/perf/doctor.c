@@ -266,7 +266,8 @@ static int check_process(struct spulse_doctor_report *d, pid_t pid, struct spuls
 		add(d, "owner", SPULSE_VERDICT_OK, "", "user %u", user);
 	r = try_clock(false, false, pid);
 	if (r == -ESRCH)
-		return err_file(err, SPULSE_ERROR_TARGET_GONE, ESRCH, NULL, "process %d ended", pid);
+		return err_file(err, SPULSE_ERROR_TARGET_GONE, ESRCH, NULL, "process %d ended",
+				pid);
 	add(d, "process", r == 0 ? SPULSE_VERDICT_OK : SPULSE_VERDICT_REFUSED,
 	    r == 0 ? "" : "see the other lines", r == 0 ? "%d can be sampled" :
 	    "%d cannot be sampled", pid);

@@ -60,6 +60,8 @@ def main(*tests):
     """Runs test functions in order in a fresh folder; the exit status says how they went."""
     if not perf_works():
         skip("the kernel refuses perf_event_open")
+    # Under nohup the tool would rightly ignore the hangups that the tests send.
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     only = sys.argv[1:]
     try:
         os.chdir(WORK)

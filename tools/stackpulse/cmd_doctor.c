@@ -82,7 +82,8 @@ int cmd_doctor(int argc, char **argv)
 	const struct cli_spec spec = {
 		.command = "doctor",
 		.usage = "[--json] [PID]",
-		.about = "Checks what this machine permits a recording, and whether process PID can "
+		.about = "Checks what this machine permits a recording, and whether process PID "
+			 "can "
 			 "be recorded, and says what to change. Nothing is changed by it. The exit "
 			 "status is 1 when something refuses a recording.",
 		.groups = groups,
@@ -99,7 +100,8 @@ int cmd_doctor(int argc, char **argv)
 	if (argc) {
 		wrong = cli_parse_pids(&pids, argv[0]);
 		if (wrong || pids.count != 1)
-			return cli_usage_error(&spec, "PID %s", wrong ? wrong : "must be one number");
+			return cli_usage_error(&spec, "PID %s",
+					       wrong ? wrong : "must be one number");
 		pid = pids.pids[0];
 	}
 	if (spulse_doctor(pid, &report, &err) < 0)

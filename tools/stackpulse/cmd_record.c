@@ -151,7 +151,8 @@ static void tell_write_error(const struct spoolfile *file, const struct spulse_e
 	if (spulse_error_kind(err) != SPULSE_ERROR_IO || !number || spulse_error_path(err))
 		return;
 	if (number == ENOSPC || number == EDQUOT)
-		tool_message("%s: no space left; free some or write elsewhere with -o FILE", file->path);
+		tool_message("%s: no space left; free some or write elsewhere with -o FILE",
+			     file->path);
 	else
 		tool_message("writing %s failed", file->path);
 }
