@@ -170,6 +170,8 @@ void images_attach(struct spulse_recorder *rec, struct rec_process *process,
 /* Starts sharing the open images with a tail; NULL when memory ran out. */
 struct spool_attachment *share_images(struct spulse_recorder *rec);
 void images_release(struct spulse_recorder *rec);
+/* code.c: for the unwinder; `data` is the recorder. */
+bool code_read(void *data, struct unw_space *space, uint64_t address, void *buf, size_t len);
 /* maps.c */
 /*
  * Reads maps of this very process: 1, 0 when there is nothing to see (*gone: the process ended;

@@ -300,7 +300,9 @@ static uint32_t intern_user(void *data, struct unw_space *space, const struct un
 
 int sample_prepare(struct spulse_recorder *rec, struct spulse_error **err)
 {
-	const struct unw_callbacks callbacks = { .intern = intern_user, .data = rec };
+	const struct unw_callbacks callbacks = { .intern = intern_user,
+					       .read_code = code_read,
+					       .data = rec };
 	const struct spulse_frame marker = spulse_frame_truncated_marker();
 	int r;
 

@@ -6,6 +6,8 @@
  */
 #include "guess.h"
 
+#include "epilogue.h"
+
 /* Bytes at an offset from the address; false when the window does not hold them. */
 static bool window_has(const struct code_window *w, int64_t at, const void *bytes, size_t len)
 {
@@ -111,12 +113,35 @@ static enum rule_hint hint_arm(const struct code_window *w)
 	return HINT_UNKNOWN;
 }
 
+static bool guess_is_in_call(const struct code_window *w)
+{
+	uint8_t bytes[CALL_BYTES];
+
+	if (w->before < CALL_BYTES - 1 || w->len < w->before + 1)
+		return false;
+	memcpy(bytes, w->bytes + w->before + 1 - CALL_BYTES, CALL_BYTES);
+	return guess_ends_with_call(UNW_X86_64, bytes);
+}
+
 rule_t guess_rule(enum unw_arch arch, const struct code_window *window,
 		  enum spulse_unwind_fallback reason)
 {
+	rule_t rule;
+
 	if (guess_is_restorer(arch, window))
 		return RULE_SIGNAL;
-	return rule_none(reason, arch == UNW_X86_64 ? hint_x86(window) : hint_arm(window));
+	if (arch != UNW_X86_64)
+		return rule_none(reason, hint_arm(window));
+	/*
+	 * A pc stands at the address, a return address one byte behind it. Only in front of a call's
+	 * last byte nothing runs.
+	 */
+	rule = epilogue_rule(window, !guess_is_in_call(window));
+	if (!rule)
+		return rule_none(reason, hint_x86(window));
+	return (rule & ~(rule_t)0xfc000f) | RULE_DECODED |
+	       (rule_t)(rule_kind(rule) == RULE_FP) << 18 | (rule_t)hint_x86(window) << 52 |
+	       (rule_t)reason << 56;
 }
 
 /* call *r/m: ff with 2 or 3 in the register field, in any length that fits exactly. */

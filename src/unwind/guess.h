@@ -9,13 +9,16 @@
  * What code bytes tell where tables are silent. A window holds the bytes around one address:
  * `before` bytes in front of it, `len` in all.
  */
-enum { CODE_BEFORE = 256, CODE_BEHIND = 16 };
+enum { CODE_BEFORE = 256, CODE_BEHIND = 256 };
 struct code_window {
 	uint8_t bytes[CODE_BEFORE + CODE_BEHIND];
 	size_t before, len;
 };
 
-/* RULE_SIGNAL at the kernel's signal restorer, else RULE_NONE with a hint. */
+/*
+ * RULE_SIGNAL at the kernel's signal restorer, RULE_DECODED where the code tells the frame, else
+ * RULE_NONE, both with a hint.
+ */
 rule_t guess_rule(enum unw_arch arch, const struct code_window *window,
 		  enum spulse_unwind_fallback reason);
 /* Whether the code at or directly behind the address is a signal restorer. */
@@ -34,6 +37,12 @@ static inline rule_t rule_none(enum spulse_unwind_fallback reason, enum rule_hin
 static inline enum spulse_unwind_fallback rule_reason(rule_t rule)
 {
 	return (rule >> 4) & 0xff;
+}
+
+/* What to go by where a decoded frame has no return address. */
+static inline rule_t rule_undecoded(rule_t rule)
+{
+	return RULE_NONE | (rule >> 56 & 15) << 4 | (rule & (rule_t)7 << 52);
 }
 
 static inline enum rule_hint rule_hint(rule_t rule)

@@ -13,7 +13,8 @@
  * register lies at CFA - 16 - 8x, 15 = not saved (rbp, rbx, r12, r13, r14, r15), 48-49 flags.
  * AArch64: bits 0-3 kind, 4-18 n (signed), 19-32 cell of x30 at CFA - 8c (0 = in x30), 33-46 cell
  * of x29 likewise (0 = kept).
- * RULE_NONE on both: bits 4-11 enum spulse_unwind_fallback, 52-54 enum rule_hint.
+ * RULE_NONE and RULE_UNCALLED on both: bits 4-11 enum spulse_unwind_fallback, 52-54 enum rule_hint.
+ * RULE_DECODED: 52-54 likewise, the fallback in 56-59.
  */
 typedef uint64_t rule_t;
 
@@ -29,6 +30,8 @@ enum rule_kind {
 	RULE_SIGNAL,	/* sp points to the kernel's signal frame */
 	RULE_TRUNCATED, /* CFA lies above any capture */
 	RULE_NONE,	/* no table knows the address */
+	RULE_DECODED,	/* x86-64: what the code itself tells: n, m = 1 by fp, and cells */
+	RULE_UNCALLED,	/* no call returns here: a function starts right behind the address */
 };
 
 /* What code bytes say about an address without tables; valid for an exact pc only. */

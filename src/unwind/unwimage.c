@@ -269,7 +269,7 @@ static void read_window(struct unw_image *image, uint64_t address, struct code_w
 
 	w->before = w->len = 0;
 	for (size_t i = 0; i < ARRAY_LEN(before); i++)
-		for (size_t behind = CODE_BEHIND; behind >= 1; behind /= 4) {
+		for (size_t behind = CODE_BEHIND; behind >= 1; behind /= 16) {
 			if (!unw_image_code(image, address - before[i], w->bytes,
 					    before[i] + behind))
 				continue;
@@ -395,12 +395,26 @@ static rule_t compile_row(struct unw_image *image, const struct row_place *place
 	return rule;
 }
 
+/*
+ * Some return addresses are made by hand, such as that of a coroutine's first function. They are
+ * the first byte of a function, and no call stands in front of them.
+ */
+static bool is_uncalled(struct unw_image *image, uint64_t address)
+{
+	enum spulse_unwind_fallback reason;
+	struct row_place place;
+
+	return find_place(image, address + 1, &place, &reason) &&
+	       place.fde.start == address + 1 && !unw_image_call_before(image, address + 1);
+}
+
 static rule_t compile(struct unw_image *image, uint64_t address)
 {
 	enum spulse_unwind_fallback reason;
 	struct code_window window;
 	struct row_place place;
 	struct cfi_row row;
+	rule_t rule;
 
 	if (find_place(image, address, &place, &reason)) {
 		if (row_at(&place, address, &row))
@@ -408,7 +422,10 @@ static rule_t compile(struct unw_image *image, uint64_t address)
 		reason = SPULSE_UNWIND_FALLBACK_UNWIND_INFO;
 	}
 	read_window(image, address, &window);
-	return guess_rule(image->arch, &window, reason);
+	rule = guess_rule(image->arch, &window, reason);
+	if (rule_kind(rule) != RULE_SIGNAL && is_uncalled(image, address))
+		return rule_none(reason, HINT_UNKNOWN) - RULE_NONE + RULE_UNCALLED;
+	return rule;
 }
 
 rule_t unw_image_rule(struct unw_image *image, uint64_t address)

@@ -76,6 +76,30 @@ void unwinder_set_address_mask(struct unwinder *u, uint64_t mask)
 	u->address_mask = mask;
 }
 
+/* Memory without an image: generated code, which only the target itself can show. */
+static rule_t rule_of_memory(struct unwinder *u, struct unw_space *space, const struct unw_map *map,
+			     uint64_t look)
+{
+	static const uint16_t before[] = {64, 16, 0}, behind[] = {CODE_BEHIND, 64, 16};
+	struct code_window w = {0};
+
+	if (!map || !u->callbacks.read_code)
+		return rule_none(SPULSE_UNWIND_FALLBACK_NO_MODULE, HINT_UNKNOWN);
+	for (size_t i = 0; i < ARRAY_LEN(before) && !w.len; i++) {
+		/* One mapping's bytes only: fewer where it begins or ends. */
+		size_t front = MIN(before[i], look - map->start);
+		size_t back = MIN(behind[i], map->end - look);
+
+		if (!u->callbacks.read_code(u->callbacks.data, space, look - front, w.bytes,
+					    front + back))
+			continue;
+		w.before = front;
+		w.len = front + back;
+	}
+	return w.len ? guess_rule(u->arch, &w, SPULSE_UNWIND_FALLBACK_NO_MODULE)
+		     : rule_none(SPULSE_UNWIND_FALLBACK_NO_MODULE, HINT_UNKNOWN);
+}
+
 const struct cache_entry *cache_fill(struct unwinder *u, struct unw_space *space, uint64_t look)
 {
 	struct cache_set *set = cache_set(u, look, cache_seed(space->tag));
@@ -83,8 +107,8 @@ const struct cache_entry *cache_fill(struct unwinder *u, struct unw_space *space
 	struct cache_entry e = {.look = look, .tag = space->tag};
 
 	e.rule = map && map->image ? unw_image_rule(map->image, look - map->bias)
-				   : rule_none(SPULSE_UNWIND_FALLBACK_NO_MODULE, HINT_UNKNOWN);
-	if (u->callbacks.intern)
+				   : rule_of_memory(u, space, map, look);
+	if (u->callbacks.intern && rule_kind(e.rule) != RULE_UNCALLED)
 		e.frame = u->callbacks.intern(u->callbacks.data, space, map, look);
 	if (!map || e.frame == UINT32_MAX) {
 		u->uncached = e;

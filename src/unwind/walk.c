@@ -54,6 +54,39 @@ enum walk_next walk_advance(struct walk *w)
 	return WALK_STOP;
 }
 
+/* Sets the number and the address of frame n. */
+static void note_frame(struct walk *w)
+{
+	const struct unw_callbacks *callbacks = &w->unwinder->callbacks;
+
+	w->unwinder->addresses[w->n] = w->look;
+	if (callbacks->intern)
+		w->unwinder->frames[w->n] =
+			callbacks->intern(callbacks->data, w->space,
+					  unw_space_find(w->space, w->look), w->look);
+}
+
+bool walk_uncalled(struct walk *w, enum walk_next *next)
+{
+	uint64_t ra;
+
+	/* The cache keeps no number with such a rule, as the address is hardly ever a frame. */
+	if (w->exact) {
+		note_frame(w);
+		return false;
+	}
+	w->look++;
+	/* Entered by a return, it has a caller only if that was made by hand, too. */
+	if (w->unwinder->arch == UNW_X86_64 && walk_word(w, w->sp, &ra) &&
+	    walk_is_return_address(w, ra)) {
+		*next = WALK_ON;
+		return true;
+	}
+	note_frame(w);
+	*next = walk_complete(w);
+	return true;
+}
+
 void walk_count_fallback(struct walk *w, enum spulse_unwind_fallback reason)
 {
 	const struct unw_map *map = unw_space_find(w->space, w->look);

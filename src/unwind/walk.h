@@ -125,6 +125,11 @@ void walk_load_fp(struct walk *w, uint64_t address);
 bool walk_register(struct walk *w, unsigned int reg, uint64_t *value);
 /* Whether code of the process calls right before an address. */
 bool walk_is_return_address(struct walk *w, uint64_t address);
+/*
+ * For RULE_UNCALLED: turns to the function that starts where a call would return to, and which
+ * takes the frame's place. False for a pc, which is where it is: RULE_NONE holds.
+ */
+bool walk_uncalled(struct walk *w, enum walk_next *next);
 void walk_count_fallback(struct walk *w, enum spulse_unwind_fallback reason);
 /* One step by a table row that has no compiled form. */
 enum walk_next walk_row(struct walk *w);

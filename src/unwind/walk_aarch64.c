@@ -110,6 +110,8 @@ static enum walk_next without_table(struct walk *w, rule_t rule)
 
 static enum walk_next slow_step(struct walk *w, rule_t rule)
 {
+	enum walk_next next;
+
 	switch (rule_kind(rule)) {
 	case RULE_SP:
 		return by_cfa(w, w->sp + 8 * (uint64_t)arm_rule_n(rule), rule);
@@ -121,6 +123,10 @@ static enum walk_next slow_step(struct walk *w, rule_t rule)
 		return walk_complete(w);
 	case RULE_SIGNAL:
 		return by_signal_frame(w);
+	case RULE_UNCALLED:
+		if (walk_uncalled(w, &next))
+			return next;
+		return without_table(w, rule);
 	case RULE_NONE:
 		return without_table(w, rule);
 	default:

@@ -26,6 +26,16 @@ static enum walk_next outside(struct walk *w, uint64_t address)
 				    : SPULSE_SAMPLE_ERROR_STACK_TRUNCATED);
 }
 
+/*
+ * Thread starts of small C libraries have tables that were made for the thread which starts them:
+ * for the new one the frame is its own caller. The frame pointer is zero there, the mark of the
+ * outermost frame.
+ */
+static bool is_own_caller(const struct walk *w, uint64_t cfa, uint64_t ra)
+{
+	return cfa == w->sp && ra == w->look + 1 && !w->exact && w->fp_known && w->fp == 0;
+}
+
 /* Return address below the CFA, and the frame pointer. */
 static enum walk_next by_cfa(struct walk *w, uint64_t cfa, rule_t rule)
 {
@@ -36,6 +46,8 @@ static enum walk_next by_cfa(struct walk *w, uint64_t cfa, rule_t rule)
 							   ? SPULSE_SAMPLE_ERROR_MOVED_BACKWARDS
 							   : SPULSE_SAMPLE_ERROR_INTEGER_OVERFLOW)
 				    : outside(w, cfa - 8);
+	if (is_own_caller(w, cfa, ra))
+		return walk_complete(w);
 	if (cfa <= w->sp)
 		return walk_fail(w, SPULSE_SAMPLE_ERROR_MOVED_BACKWARDS);
 	if (ra == 0)
@@ -119,8 +131,21 @@ static enum walk_next without_table(struct walk *w, rule_t rule)
 	return walk_frame_pointer(w, rule_reason(rule));
 }
 
+/* By what the code does until it returns, if that leads to a return address. */
+static enum walk_next by_code(struct walk *w, rule_t rule)
+{
+	uint64_t cfa = (rule_m(rule) & 1 ? w->fp : w->sp) + 8 * (uint64_t)rule_n(rule), ra;
+
+	if ((rule_m(rule) & 1 && !w->fp_known) || cfa <= w->sp || !walk_word(w, cfa - 8, &ra) ||
+	    !walk_is_return_address(w, ra))
+		return without_table(w, rule_undecoded(rule));
+	w->result->guessed++;
+	return by_cfa(w, cfa, rule);
+}
+
 static enum walk_next slow_step(struct walk *w, rule_t rule)
 {
+	enum walk_next next;
 	uint64_t n = 8 * (uint64_t)rule_n(rule);
 	uint64_t pc = w->exact ? w->look : w->look + 1;
 
@@ -145,6 +170,12 @@ static enum walk_next slow_step(struct walk *w, rule_t rule)
 		return by_signal_frame(w);
 	case RULE_TRUNCATED:
 		return walk_fail(w, SPULSE_SAMPLE_ERROR_STACK_TRUNCATED);
+	case RULE_DECODED:
+		return by_code(w, rule);
+	case RULE_UNCALLED:
+		if (walk_uncalled(w, &next))
+			return next;
+		return without_table(w, rule);
 	case RULE_NONE:
 		return without_table(w, rule);
 	default:
