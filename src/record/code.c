@@ -13,7 +13,8 @@ bool code_read(void *data, struct unw_space *space, uint64_t address, void *buf,
 	struct spulse_recorder *rec = data;
 	const struct rec_process *process = rec->walking;
 	struct iovec local = {.iov_base = buf, .iov_len = len};
-	struct iovec remote = {.iov_base = (void *)(uintptr_t)address, .iov_len = len}; /* not ours */
+	/* An address in the target, never followed here. */
+	struct iovec remote = {.iov_base = (void *)(uintptr_t)address, .iov_len = len};
 
 	(void)space;
 	if (rec->offline || !process || process->exited || !process->handle)

@@ -133,8 +133,8 @@ rule_t guess_rule(enum unw_arch arch, const struct code_window *window,
 	if (arch != UNW_X86_64)
 		return rule_none(reason, hint_arm(window));
 	/*
-	 * A pc stands at the address, a return address one byte behind it. Only in front of a call's
-	 * last byte nothing runs.
+	 * A pc stands at the address, a return address one byte behind it: then the address is the
+	 * last byte of a call, where no instruction starts.
 	 */
 	rule = epilogue_rule(window, !guess_is_in_call(window));
 	if (!rule)

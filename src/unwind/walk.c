@@ -342,6 +342,20 @@ static bool row_return_address(struct walk *w, const struct cfi_row *row, uint64
 	return found;
 }
 
+/*
+ * Thread starts of small C libraries have tables that were made for the thread which starts them:
+ * for the new one the frame is its own caller. The frame pointer is zero there, the mark of the
+ * outermost frame.
+ */
+static bool is_own_caller(struct walk *w, const struct cfi_row *row, uint64_t bias, uint64_t cfa)
+{
+	uint64_t ra;
+
+	if (cfa != w->sp || w->exact || !w->fp_known || w->fp != 0)
+		return false;
+	return row_return_address(w, row, bias, cfa, &ra) && ra == w->look + 1;
+}
+
 enum walk_next walk_row(struct walk *w)
 {
 	const struct unw_map *map = walk_map(w, w->look);
@@ -359,6 +373,8 @@ enum walk_next walk_row(struct walk *w)
 		return walk_complete(w);
 	if (!row_cfa(w, &row, map->bias, &cfa))
 		return lost(w, SPULSE_UNWIND_FALLBACK_NO_CFA);
+	if (is_own_caller(w, &row, map->bias, cfa))
+		return walk_complete(w);
 	if (!row.signal && (cfa < w->sp || (cfa == w->sp && !w->exact)))
 		return walk_fail(w, SPULSE_SAMPLE_ERROR_MOVED_BACKWARDS);
 	if (!row_return_address(w, &row, map->bias, cfa, &ra))

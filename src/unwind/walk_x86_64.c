@@ -26,16 +26,6 @@ static enum walk_next outside(struct walk *w, uint64_t address)
 				    : SPULSE_SAMPLE_ERROR_STACK_TRUNCATED);
 }
 
-/*
- * Thread starts of small C libraries have tables that were made for the thread which starts them:
- * for the new one the frame is its own caller. The frame pointer is zero there, the mark of the
- * outermost frame.
- */
-static bool is_own_caller(const struct walk *w, uint64_t cfa, uint64_t ra)
-{
-	return cfa == w->sp && ra == w->look + 1 && !w->exact && w->fp_known && w->fp == 0;
-}
-
 /* Return address below the CFA, and the frame pointer. */
 static enum walk_next by_cfa(struct walk *w, uint64_t cfa, rule_t rule)
 {
@@ -46,8 +36,6 @@ static enum walk_next by_cfa(struct walk *w, uint64_t cfa, rule_t rule)
 							   ? SPULSE_SAMPLE_ERROR_MOVED_BACKWARDS
 							   : SPULSE_SAMPLE_ERROR_INTEGER_OVERFLOW)
 				    : outside(w, cfa - 8);
-	if (is_own_caller(w, cfa, ra))
-		return walk_complete(w);
 	if (cfa <= w->sp)
 		return walk_fail(w, SPULSE_SAMPLE_ERROR_MOVED_BACKWARDS);
 	if (ra == 0)
