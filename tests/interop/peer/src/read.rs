@@ -1,10 +1,12 @@
 // SPDX-FileCopyrightText: StackPulse contributors
 // SPDX-License-Identifier: MIT
-//! Reads a spool: `dump`, `replay` (one pass), `frames` (one pass over every frame), `resolve` or
-//! `names`. usage: peer-read dump|replay|frames|resolve|names 3|4 FILE
+//! Reads a spool: `dump`, `replay` (one pass), `frames` (one pass over every frame), `open`
+//! (checks it only), `snapshot` (all in memory, for its peak), `resolve` or `names`.
+//! usage: peer-read dump|replay|frames|open|snapshot|resolve|names 3|4 FILE
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
+use std::time::Instant;
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 
@@ -86,7 +88,9 @@ fn dump4(path: &str) -> Outcome {
 }
 
 fn replay3(path: &str, frames: bool) -> Outcome {
+    let begin = Instant::now();
     let reader = format3::Replay::open(path)?;
+    let opened = Instant::now();
     let (mut samples, mut seen, mut sum) = (0u64, 0u64, 0u64);
     if frames {
         for stack in reader.stacks() {
@@ -103,12 +107,15 @@ fn replay3(path: &str, frames: bool) -> Outcome {
         }
     }
     println!("samples={samples} frames={seen} sum={sum:x}");
+    print_times(begin, opened);
     Ok(())
 }
 
 fn replay4(path: &str, frames: bool) -> Outcome {
     use format4::spool::RawFrame;
+    let begin = Instant::now();
     let reader = format4::Replay::open(path)?;
+    let opened = Instant::now();
     let (mut samples, mut seen, mut sum) = (0u64, 0u64, 0u64);
     for sample in reader.samples() {
         samples += 1;
@@ -124,6 +131,25 @@ fn replay4(path: &str, frames: bool) -> Outcome {
         }
     }
     println!("samples={samples} frames={seen} sum={sum:x}");
+    print_times(begin, opened);
+    Ok(())
+}
+
+fn print_times(begin: Instant, opened: Instant) {
+    let (open, walk) = ((opened - begin).as_secs_f64(), opened.elapsed().as_secs_f64());
+    println!("open_seconds={open:.6} walk_seconds={walk:.6}");
+}
+
+/// Opens a spool and does nothing with it.
+fn open(version: &str, path: &str, whole: bool) -> Outcome {
+    let begin = Instant::now();
+    match (version, whole) {
+        ("3", false) => drop(format3::Replay::open(path)?),
+        ("3", true) => drop(format3::Snapshot::open(path)?),
+        (_, false) => drop(format4::Replay::open(path)?),
+        (_, true) => drop(format4::Snapshot::open(path)?),
+    }
+    print_times(begin, Instant::now());
     Ok(())
 }
 
@@ -194,8 +220,10 @@ fn main() -> Outcome {
         [_, "replay", "4", file] => replay4(file, false),
         [_, "frames", "3", file] => replay3(file, true),
         [_, "frames", "4", file] => replay4(file, true),
+        [_, "open", version, file] => open(version, file, false),
+        [_, "snapshot", version, file] => open(version, file, true),
         [_, "resolve", version, file] => resolve(version, file),
         [_, "names", version, file] => names(version, file),
-        _ => Err("usage: peer-read dump|replay|frames|resolve|names 3|4 FILE".into()),
+        _ => Err("usage: peer-read dump|replay|frames|open|snapshot|resolve|names 3|4 FILE".into()),
     }
 }
