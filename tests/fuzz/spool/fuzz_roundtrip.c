@@ -27,10 +27,11 @@ static void must(bool condition, const char *what)
 /* A writer that follows the same rules gives the same bytes for the same events. */
 static void check_copy(const struct strbuf *bytes)
 {
+	/* Outlives the writer, which closes it. */
+	struct spool_output copy = {.calls = 0};
 	SPULSE_CLEANUP(replay) replay = NULL;
 	SPULSE_CLEANUP(spool_writer) writer = NULL;
 	struct spulse_spool_header header;
-	struct spool_output copy = {.calls = 0};
 	struct spool_file file;
 
 	spool_file_make(&file, bytes->data, bytes->len);
@@ -47,8 +48,8 @@ static void check_copy(const struct strbuf *bytes)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	SPULSE_CLEANUP(spool_writer) writer = NULL;
 	struct spool_output output = {.calls = 0};
+	SPULSE_CLEANUP(spool_writer) writer = NULL;
 	struct spool_model model;
 	uint32_t word;
 	size_t header;

@@ -9,8 +9,8 @@
 
 uint8_t *spool_seed(unsigned int i, size_t *len)
 {
-	SPULSE_CLEANUP(spool_writer) writer = NULL;
 	struct spool_output output = {.rng.state = i};
+	SPULSE_CLEANUP(spool_writer) writer = NULL;
 	struct spool_model model;
 
 	spool_model_init(&model, i + 1, i & 1 ? SPULSE_SPOOL_FORMAT_3 : SPULSE_SPOOL_FORMAT_4);

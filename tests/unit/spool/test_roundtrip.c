@@ -20,8 +20,8 @@
 
 static void run(uint64_t seed, enum spulse_spool_format format)
 {
-	SPULSE_CLEANUP(spool_writer) writer = NULL;
 	struct spool_output output = { .rng.state = seed };
+	SPULSE_CLEANUP(spool_writer) writer = NULL;
 	struct spool_model model;
 	size_t steps, header;
 
