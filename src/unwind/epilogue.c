@@ -364,10 +364,11 @@ static rule_t rule_of(const struct way *w)
 		return 0;
 	rule = rule_make(w->by_fp ? RULE_FP : RULE_SP, cfa / 8, 0);
 	for (unsigned int i = 0; i < RULE_CELLS; i++) {
-		int64_t cell = (cfa - 16 - w->cell[i]) / 8;
+		int64_t cell;
 
 		if (w->cell[i] == INT64_MIN)
 			continue;
+		cell = (cfa - 16 - w->cell[i]) / 8;
 		if (cell < 0 || cell >= RULE_UNSAVED)
 			continue;
 		rule &= ~((rule_t)15 << (24 + 4 * i));
