@@ -95,10 +95,8 @@ struct spulse_recorder_options {
 	bool system_wide;
 	/** Also record time that threads spend blocked. */
 	bool off_cpu;
-	/** Store perf-map entries that samples hit. */
-	bool embed_names;
 	/** Zero. */
-	bool unused;
+	bool unused[2];
 	/** Version 3 only: wall-clock anchor, microseconds since the epoch; 0 = none. */
 	uint64_t start_timestamp_us;
 	/** Version 3 only: stored interval in microseconds; 0 = none. */

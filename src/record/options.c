@@ -72,7 +72,7 @@ static int check_choices(struct spulse_recorder_options *o, struct spulse_error 
 		return invalid(err, "unknown value of the option sampling_event");
 	if (o->python > SPULSE_PYTHON_PERFMAP)
 		return invalid(err, "unknown value of the option python");
-	if (o->unused)
+	if (o->unused[0] || o->unused[1])
 		return err_set(err, SPULSE_ERROR_UNSUPPORTED, "an option that is not known is set");
 	if (!o->format)
 		o->format = SPULSE_SPOOL_FORMAT_4;

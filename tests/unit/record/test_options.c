@@ -72,7 +72,7 @@ static void unknown_choices_are_refused(void **state)
 	assert_int_equal(RESOLVE(.format = 5), -SPULSE_ERROR_INVALID_INPUT);
 	assert_int_equal(RESOLVE(.python = 3), -SPULSE_ERROR_INVALID_INPUT);
 	assert_int_equal(RESOLVE(.publish_interval_ns = -1), -SPULSE_ERROR_INVALID_INPUT);
-	assert_int_equal(RESOLVE(.unused = true), -SPULSE_ERROR_UNSUPPORTED);
+	assert_int_equal(RESOLVE(.unused = {true}), -SPULSE_ERROR_UNSUPPORTED);
 }
 
 static void the_callers_own_times_belong_to_version_3(void **state)
