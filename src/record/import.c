@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: StackPulse contributors */
 /* SPDX-License-Identifier: MIT */
 /* A spool from a perf.data file: the recorder, fed from the file instead of the rings. */
-#include "output.h"
+#include "outfile.h"
 
 #include <inttypes.h>
 #include <stdio.h>

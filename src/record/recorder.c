@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "options.h"
-#include "output.h"
+#include "outfile.h"
 
 /* Images and bytes of them that are kept open. */
 enum { MAX_IMAGES = 256, MAX_IMAGE_BYTES = 64 << 20 };

@@ -4,7 +4,7 @@
  * The file of a recording. It gets its name only when the attach worked and the header is in it:
  * a failed attach leaves no file, and being killed leaves no cut header.
  */
-#include "output.h"
+#include "outfile.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: StackPulse contributors */
 /* SPDX-License-Identifier: MIT */
-#ifndef SPULSE_RECORD_OUTPUT_H
-#define SPULSE_RECORD_OUTPUT_H
+#ifndef SPULSE_RECORD_OUTFILE_H
+#define SPULSE_RECORD_OUTFILE_H
 
 #include "recorder.h"
 
