@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "record/options.h"
-#include "record/output.h"
+#include "record/outfile.h"
 
 static void check(int r, struct spulse_error *err)
 {
