@@ -11,13 +11,6 @@
 
 #include "symkit.h"
 
-static const char *name_of(const struct spulse_resolved_frame *frame)
-{
-	static char name[256];
-
-	return spulse_resolved_frame_display_name(frame, name, sizeof(name));
-}
-
 /* ---- what a frame is ---- */
 
 static void bare_address(void **state)
@@ -30,7 +23,7 @@ static void bare_address(void **state)
 	KIT_SAMPLE(&kit, KIT_PID, kit_user(0xABCDEF));
 	kit_read(&kit, NULL);
 	frame = kit_frame(&kit, 0);
-	assert_string_equal(name_of(frame), "<0xabcdef>");
+	assert_string_equal(kit_name(frame), "<0xabcdef>");
 	assert_int_equal(spulse_resolved_frame_display_name_len(frame), strlen("<0xabcdef>"));
 	assert_false(spulse_resolved_frame_has_symbol(frame));
 	assert_null(spulse_resolved_frame_name(frame));
@@ -53,9 +46,9 @@ static void truncation_marker_is_no_address(void **state)
 	kit_read(&kit, NULL);
 	resolved = kit_resolve(&kit, 0);
 	assert_int_equal(spulse_resolved_count(resolved), 2);
-	assert_string_equal(name_of(spulse_resolved_at(resolved, 0)), "<0x0>");
+	assert_string_equal(kit_name(spulse_resolved_at(resolved, 0)), "<0x0>");
 	frame = spulse_resolved_at(resolved, 1);
-	assert_string_equal(name_of(frame), "<stack truncated>");
+	assert_string_equal(kit_name(frame), "<stack truncated>");
 	assert_int_equal(spulse_resolved_frame_flags(frame), SPULSE_FRAME_TRUNCATED_STACK);
 	assert_int_equal(spulse_resolved_frame_kind(frame), SPULSE_FRAME_KIND_UNKNOWN);
 	assert_int_equal(spulse_resolved_frame_pc(frame), 0);
@@ -75,7 +68,7 @@ static void module_without_symbols_shows_an_offset(void **state)
 	KIT_SAMPLE(&kit, KIT_PID, kit_pinned(id, 0x10000, 0x10ABC));
 	kit_read(&kit, NULL);
 	frame = kit_frame(&kit, 0);
-	assert_string_equal(name_of(frame), "lib.so+0xabc");
+	assert_string_equal(kit_name(frame), "lib.so+0xabc");
 	assert_string_equal(spulse_resolved_frame_module(frame), "/nowhere/lib.so");
 	assert_string_equal(spulse_resolved_frame_module_basename(frame), "lib.so");
 	assert_int_equal(spulse_resolved_frame_kind(frame), SPULSE_FRAME_KIND_NATIVE);
@@ -100,14 +93,14 @@ static void module_with_symbols(void **state)
 	KIT_SAMPLE(&kit, KIT_PID, kit_user(0x11123));
 	kit_read(&kit, NULL);
 	frame = kit_frame(&kit, 0);
-	assert_string_equal(name_of(frame), "alpha");
+	assert_string_equal(kit_name(frame), "alpha");
 	assert_string_equal(spulse_resolved_frame_module(frame), "lib.so");
 	assert_int_equal(spulse_resolved_frame_origin(frame), SPULSE_ORIGIN_ELF);
 	assert_int_equal(spulse_resolved_frame_offset(frame), 0x23);
 	assert_int_equal(spulse_resolved_frame_line(frame), -1);
 	assert_int_equal(spulse_resolved_frame_inline_depth(frame), 0);
 	/* Not pinned: bound by its range. */
-	assert_string_equal(name_of(kit_frame(&kit, 1)), "beta");
+	assert_string_equal(kit_name(kit_frame(&kit, 1)), "beta");
 	kit_close(&kit);
 }
 
@@ -122,7 +115,7 @@ static void kernel_frame_without_symbols(void **state)
 	KIT_SAMPLE(&kit, KIT_PID, kit_kernel(0xffffffff81000123));
 	kit_read(&kit, NULL);
 	frame = kit_frame(&kit, 0);
-	assert_string_equal(name_of(frame), "[kernel]+0xffffffff81000123");
+	assert_string_equal(kit_name(frame), "[kernel]+0xffffffff81000123");
 	assert_string_equal(spulse_resolved_frame_module(frame), "[kernel]");
 	assert_int_equal(spulse_resolved_frame_kind(frame), SPULSE_FRAME_KIND_KERNEL);
 	assert_int_equal(spulse_resolved_frame_offset(frame), 0);
@@ -140,15 +133,12 @@ static void kernel_symbols_come_with_their_module(void **state)
 
 	(void)state;
 	kit_open(&kit);
-	kit_file(&kit, "kallsyms", text, strlen(text));
 	KIT_SAMPLE(&kit, KIT_PID, kit_kernel(0xffffffff81000123));
 	KIT_SAMPLE(&kit, KIT_PID, kit_kernel(0xffffffffc0000010));
-	options = kit_options(&kit, NULL, NULL);
-	options.kernel_symbols = SPULSE_KERNEL_SYMBOLS_FILE;
-	options.kernel_symbols_path = kit_path(&kit, "kallsyms");
+	options = kit_kallsyms(&kit, text);
 	kit_read(&kit, &options);
 	frame = kit_frame(&kit, 0);
-	assert_string_equal(name_of(frame), "vfs_read");
+	assert_string_equal(kit_name(frame), "vfs_read");
 	assert_string_equal(spulse_resolved_frame_module(frame), "[kernel]");
 	assert_int_equal(spulse_resolved_frame_offset(frame), 0x23);
 	assert_int_equal(spulse_resolved_frame_origin(frame), SPULSE_ORIGIN_KERNEL_SYMBOLS);
@@ -169,7 +159,7 @@ static void another_kernel_has_other_symbols(void **state)
 	options = kit_options(&kit, NULL, NULL);
 	options.kernel_symbols = SPULSE_KERNEL_SYMBOLS_HOST;
 	kit_read(&kit, &options);
-	assert_string_equal(name_of(kit_frame(&kit, 0)), "[kernel]+0xffffffffffff0000");
+	assert_string_equal(kit_name(kit_frame(&kit, 0)), "[kernel]+0xffffffffffff0000");
 	kit_close(&kit);
 }
 
@@ -185,7 +175,7 @@ static void frames_bind_to_their_own_kind(void **state)
 	kit_kernel_module(&kit, 0x10000, 0x20000, "/kernel");
 	KIT_SAMPLE(&kit, KIT_PID, kit_user(0x10010));
 	kit_read(&kit, NULL);
-	assert_string_equal(name_of(kit_frame(&kit, 0)), "<0x10010>");
+	assert_string_equal(kit_name(kit_frame(&kit, 0)), "<0x10010>");
 	kit_close(&kit);
 }
 
@@ -201,9 +191,9 @@ static void newest_module_wins(void **state)
 	KIT_SAMPLE(&kit, KIT_PID, kit_user(0x18010));
 	KIT_SAMPLE(&kit, KIT_PID, kit_user(0x10010));
 	kit_read(&kit, NULL);
-	assert_string_equal(name_of(kit_frame(&kit, 0)), "old+0x8010");
-	assert_string_equal(name_of(kit_frame(&kit, 1)), "new+0x10");
-	assert_string_equal(name_of(kit_frame(&kit, 2)), "old+0x10");
+	assert_string_equal(kit_name(kit_frame(&kit, 0)), "old+0x8010");
+	assert_string_equal(kit_name(kit_frame(&kit, 1)), "new+0x10");
+	assert_string_equal(kit_name(kit_frame(&kit, 2)), "old+0x10");
 	kit_close(&kit);
 }
 
@@ -220,9 +210,9 @@ static void retired_module_serves_its_own_time(void **state)
 	KIT_SAMPLE(&kit, KIT_PID, kit_user(0x10010));
 	KIT_SAMPLE(&kit, KIT_PID, kit_pinned(id, 0x10000, 0x10010));
 	kit_read(&kit, NULL);
-	assert_string_equal(name_of(kit_frame(&kit, 0)), "lib+0x10");
-	assert_string_equal(name_of(kit_frame(&kit, 1)), "<0x10010>");
-	assert_string_equal(name_of(kit_frame(&kit, 2)), "lib+0x10");
+	assert_string_equal(kit_name(kit_frame(&kit, 0)), "lib+0x10");
+	assert_string_equal(kit_name(kit_frame(&kit, 1)), "<0x10010>");
+	assert_string_equal(kit_name(kit_frame(&kit, 2)), "lib+0x10");
 	kit_close(&kit);
 }
 
@@ -247,7 +237,7 @@ static void perf_map_names_anonymous_memory(void **state)
 	}
 	kit_read(&kit, NULL);
 	for (size_t i = 0; i < 2 * sizeof(paths) / sizeof(*paths); i++)
-		assert_string_equal(name_of(kit_frame(&kit, i)), "jitted code");
+		assert_string_equal(kit_name(kit_frame(&kit, i)), "jitted code");
 	kit_close(&kit);
 }
 
@@ -270,8 +260,8 @@ static void perf_map_leaves_files_alone(void **state)
 	}
 	kit_read(&kit, NULL);
 	for (size_t i = 0; i < 2 * sizeof(paths) / sizeof(*paths); i++) {
-		assert_string_not_equal(name_of(kit_frame(&kit, i)), "jitted");
-		assert_non_null(strstr(name_of(kit_frame(&kit, i)), "+0x10"));
+		assert_string_not_equal(kit_name(kit_frame(&kit, i)), "jitted");
+		assert_non_null(strstr(kit_name(kit_frame(&kit, i)), "+0x10"));
 	}
 	kit_close(&kit);
 }
@@ -291,14 +281,14 @@ static void perf_map_frames(void **state)
 	KIT_SAMPLE(&kit, KIT_PID, kit_kernel(0x1020));
 	kit_read(&kit, NULL);
 	frame = kit_frame(&kit, 0);
-	assert_string_equal(name_of(frame), "_Znative()");
+	assert_string_equal(kit_name(frame), "_Znative()");
 	assert_string_equal(spulse_resolved_frame_module(frame), kit_path(&kit, "perf-4000000.map"));
 	assert_int_equal(spulse_resolved_frame_offset(frame), 0x20);
 	assert_int_equal(spulse_resolved_frame_origin(frame), SPULSE_ORIGIN_PERF_MAP);
 	assert_int_equal(spulse_resolved_frame_kind(frame), SPULSE_FRAME_KIND_NATIVE);
 	assert_int_equal(spulse_resolved_frame_flags(frame), SPULSE_FRAME_JIT);
 	frame = kit_frame(&kit, 1);
-	assert_string_equal(name_of(frame), "work");
+	assert_string_equal(kit_name(frame), "work");
 	assert_string_equal(spulse_resolved_frame_file(frame), "/a/b.py");
 	assert_string_equal(spulse_resolved_frame_basename(frame), "b.py");
 	assert_int_equal(spulse_resolved_frame_kind(frame), SPULSE_FRAME_KIND_PYTHON);
@@ -308,9 +298,9 @@ static void perf_map_frames(void **state)
 	assert_int_equal(spulse_resolved_frame_end_column(frame), -1);
 	assert_int_equal(spulse_resolved_frame_opcode(frame), -1);
 	assert_false(spulse_resolved_frame_is_entry(frame));
-	assert_string_equal(name_of(kit_frame(&kit, 2)), "<0x1820>");
-	assert_string_equal(name_of(kit_frame(&kit, 3)), "<0x1020>");
-	assert_string_equal(name_of(kit_frame(&kit, 4)), "[kernel]+0x1020");
+	assert_string_equal(kit_name(kit_frame(&kit, 2)), "<0x1820>");
+	assert_string_equal(kit_name(kit_frame(&kit, 3)), "<0x1020>");
+	assert_string_equal(kit_name(kit_frame(&kit, 4)), "[kernel]+0x1020");
 	kit_close(&kit);
 }
 
@@ -333,8 +323,8 @@ static void perf_maps_can_be_left_out(void **state)
 		options.perf_map_pids = listed;
 		options.perf_map_pid_count = 1;
 		kit_read(&kit, &options);
-		assert_string_equal(name_of(kit_frame(&kit, 0)), "<0x1020>");
-		assert_string_equal(name_of(kit_frame(&kit, 1)),
+		assert_string_equal(kit_name(kit_frame(&kit, 0)), "<0x1020>");
+		assert_string_equal(kit_name(kit_frame(&kit, 1)),
 				    mode == SPULSE_PERF_MAPS_LISTED ? "other" : "<0x1020>");
 		kit_close(&kit);
 	}
@@ -350,9 +340,9 @@ static void snapshot_reads_a_perf_map_once(void **state)
 	KIT_SAMPLE(&kit, KIT_PID, kit_user(0x2020));
 	kit_perf_map(&kit, KIT_PID, "1000 100 first\n");
 	kit_read(&kit, NULL);
-	assert_string_equal(name_of(kit_frame(&kit, 0)), "first");
+	assert_string_equal(kit_name(kit_frame(&kit, 0)), "first");
 	kit_perf_map(&kit, KIT_PID, "1000 100 first\n2000 100 second\n");
-	assert_string_equal(name_of(kit_frame(&kit, 1)), "<0x2020>");
+	assert_string_equal(kit_name(kit_frame(&kit, 1)), "<0x2020>");
 	kit_close(&kit);
 }
 
@@ -381,12 +371,12 @@ static void jit_symbols_never_fall_through(void **state)
 	KIT_SAMPLE(&kit, KIT_PID, kit_pinned(id, 0x10000, 0x10900));
 	kit_read(&kit, NULL);
 	frame = kit_frame(&kit, 0);
-	assert_string_equal(name_of(frame), "inner");
+	assert_string_equal(kit_name(frame), "inner");
 	assert_int_equal(spulse_resolved_frame_offset(frame), 0x10);
 	assert_int_equal(spulse_resolved_frame_origin(frame), SPULSE_ORIGIN_JIT);
 	assert_int_equal(spulse_resolved_frame_flags(frame), SPULSE_FRAME_JIT);
-	assert_string_equal(name_of(kit_frame(&kit, 1)), "outer");
-	assert_string_equal(name_of(kit_frame(&kit, 2)), "<0x10900>");
+	assert_string_equal(kit_name(kit_frame(&kit, 1)), "outer");
+	assert_string_equal(kit_name(kit_frame(&kit, 2)), "<0x10900>");
 	kit_close(&kit);
 }
 
@@ -400,7 +390,7 @@ static void off_cpu_frames_keep_their_name(void **state)
 	assert_int_equal(kit_kernel_module(&kit, 0x1000, 0x2000, "[off-cpu]"), 0);
 	KIT_SAMPLE(&kit, KIT_PID, frame);
 	kit_read(&kit, NULL);
-	assert_string_equal(name_of(kit_frame(&kit, 0)), "[off-cpu]");
+	assert_string_equal(kit_name(kit_frame(&kit, 0)), "[off-cpu]");
 	kit_close(&kit);
 }
 

@@ -17,38 +17,9 @@
 #include "image/image.h"
 #include "symkit.h"
 
-static const char *name_of(const struct spulse_resolved_frame *frame)
-{
-	static char name[256];
-
-	return spulse_resolved_frame_display_name(frame, name, sizeof(name));
-}
-
-static const char *report(struct kit *kit, size_t index)
-{
-	const char *text = NULL;
-
-	assert_int_equal(spulse_symbolizer_module_report(kit->symbolizer, index, &text, NULL), 0);
-	return text;
-}
-
 static bool has_backend(void)
 {
 	return spulse_native_default();
-}
-
-/* A module with numbers that no file here has. */
-static uint32_t foreign_module(struct kit *kit, const char *path)
-{
-	const struct spulse_module_fields fields = {
-		.size = sizeof(fields), .pid = KIT_PID, .start = 0x10000, .end = 0x11200,
-		.inode = 123456789012, .device_major = 4000, .device_minor = 77, .path = path,
-		.path_len = strlen(path),
-	};
-	uint32_t id;
-
-	assert_int_equal(spulse_spool_writer_module(kit->writer, &fields, &id, NULL), 0);
-	return id;
 }
 
 static void other_inode_is_refused(void **state)
@@ -60,11 +31,11 @@ static void other_inode_is_refused(void **state)
 	if (!has_backend())
 		skip();
 	kit_open(&kit);
-	id = foreign_module(&kit, kit_elf(&kit, "lib.so", "abcd"));
+	id = kit_foreign_module(&kit, 0x10000, 0x11200, kit_elf(&kit, "lib.so", "abcd"));
 	KIT_SAMPLE(&kit, KIT_PID, kit_pinned(id, 0x10000, 0x11004));
 	kit_read(&kit, NULL);
-	assert_string_equal(name_of(kit_frame(&kit, 0)), "lib.so+0x1004");
-	assert_non_null(strstr(report(&kit, 0), "another file"));
+	assert_string_equal(kit_name(kit_frame(&kit, 0)), "lib.so+0x1004");
+	assert_non_null(strstr(kit_report(&kit, 0), "another file"));
 	kit_close(&kit);
 }
 
@@ -77,15 +48,15 @@ static void equal_build_id_is_the_file(void **state)
 	if (!has_backend())
 		skip();
 	kit_open(&kit);
-	id = foreign_module(&kit, kit_elf(&kit, "lib.so", "abcd"));
+	id = kit_foreign_module(&kit, 0x10000, 0x11200, kit_elf(&kit, "lib.so", "abcd"));
 	kit_annotate(&kit, -1, "build-id/0", "61626364");
 	KIT_SAMPLE(&kit, KIT_PID, kit_pinned(id, 0x10000, 0x11004));
 	/* A fork's copy of the mapping has no annotation of its own. */
-	id = foreign_module(&kit, kit_path(&kit, "lib.so"));
+	id = kit_foreign_module(&kit, 0x10000, 0x11200, kit_path(&kit, "lib.so"));
 	KIT_SAMPLE(&kit, KIT_PID, kit_pinned(id, 0x10000, 0x11104));
 	kit_read(&kit, NULL);
-	assert_string_equal(name_of(kit_frame(&kit, 0)), "alpha");
-	assert_string_equal(name_of(kit_frame(&kit, 1)), "beta");
+	assert_string_equal(kit_name(kit_frame(&kit, 0)), "alpha");
+	assert_string_equal(kit_name(kit_frame(&kit, 1)), "beta");
 	kit_close(&kit);
 }
 
@@ -103,8 +74,8 @@ static void other_build_id_is_refused(void **state)
 	kit_annotate(&kit, -1, "build-id/0", "61626365");
 	KIT_SAMPLE(&kit, KIT_PID, kit_pinned(id, 0x10000, 0x11004));
 	kit_read(&kit, NULL);
-	assert_string_equal(name_of(kit_frame(&kit, 0)), "lib.so+0x1004");
-	assert_non_null(strstr(report(&kit, 0), "build ID is 61626364, recorded was 61626365"));
+	assert_string_equal(kit_name(kit_frame(&kit, 0)), "lib.so+0x1004");
+	assert_non_null(strstr(kit_report(&kit, 0), "build ID is 61626364, recorded was 61626365"));
 	assert_true(spulse_resolved_is_cacheable(kit_resolve(&kit, 0)));
 	kit_close(&kit);
 }
@@ -122,8 +93,8 @@ static void missing_build_id_is_refused(void **state)
 	kit_annotate(&kit, -1, "build-id/0", "61626365");
 	KIT_SAMPLE(&kit, KIT_PID, kit_pinned(id, 0x10000, 0x11004));
 	kit_read(&kit, NULL);
-	assert_string_equal(name_of(kit_frame(&kit, 0)), "lib.so+0x1004");
-	assert_non_null(strstr(report(&kit, 0), "absent"));
+	assert_string_equal(kit_name(kit_frame(&kit, 0)), "lib.so+0x1004");
+	assert_non_null(strstr(kit_report(&kit, 0), "absent"));
 	kit_close(&kit);
 }
 
@@ -145,7 +116,7 @@ static void odd_annotations_are_ignored(void **state)
 	kit_annotate(&kit, -1, "build-id/4000000", "0000");
 	KIT_SAMPLE(&kit, KIT_PID, kit_pinned(id, 0x10000, 0x11004));
 	kit_read(&kit, NULL);
-	assert_string_equal(name_of(kit_frame(&kit, 0)), "alpha");
+	assert_string_equal(kit_name(kit_frame(&kit, 0)), "alpha");
 	kit_close(&kit);
 }
 
@@ -164,21 +135,21 @@ static void files_below_a_system_root(void **state)
 	kit_elf(&kit, "good.so", "abcd");
 	kit_elf(&kit, "bad.so", "efgh");
 	kit_elf(&kit, "unknown.so", "ijkl");
-	id = foreign_module(&kit, "/good.so");
+	id = kit_foreign_module(&kit, 0x10000, 0x11200, "/good.so");
 	kit_annotate(&kit, -1, "build-id/0", "61626364");
 	KIT_SAMPLE(&kit, KIT_PID, kit_pinned(id, 0x10000, 0x11004));
-	id = foreign_module(&kit, "/bad.so");
+	id = kit_foreign_module(&kit, 0x10000, 0x11200, "/bad.so");
 	kit_annotate(&kit, -1, "build-id/2", "61626364");
 	KIT_SAMPLE(&kit, KIT_PID, kit_pinned(id, 0x10000, 0x11004));
-	id = foreign_module(&kit, "/unknown.so");
+	id = kit_foreign_module(&kit, 0x10000, 0x11200, "/unknown.so");
 	KIT_SAMPLE(&kit, KIT_PID, kit_pinned(id, 0x10000, 0x11004));
 	options = kit_options(&kit, NULL, NULL);
 	options.sysroot = root;
 	kit_read(&kit, &options);
-	assert_string_equal(name_of(kit_frame(&kit, 0)), "alpha");
-	assert_string_equal(name_of(kit_frame(&kit, 1)), "bad.so+0x1004");
-	assert_string_equal(name_of(kit_frame(&kit, 2)), "alpha");
-	assert_non_null(strstr(report(&kit, 2), "not verified"));
+	assert_string_equal(kit_name(kit_frame(&kit, 0)), "alpha");
+	assert_string_equal(kit_name(kit_frame(&kit, 1)), "bad.so+0x1004");
+	assert_string_equal(kit_name(kit_frame(&kit, 2)), "alpha");
+	assert_non_null(strstr(kit_report(&kit, 2), "not verified"));
 	kit_close(&kit);
 }
 

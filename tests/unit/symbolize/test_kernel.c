@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "symbolize/kernel.h"
+#include "symkit.h"
 
 static struct kernel_table *parse(const char *text)
 {
@@ -192,23 +193,6 @@ static void a_line_may_lack_its_end_and_names_may_be_long(void **state)
 
 /* ---- files ---- */
 
-static char folder[] = "/tmp/spulse-kernel-XXXXXX";
-
-static int make_folder(void **state)
-{
-	(void)state;
-	return mkdtemp(folder) ? 0 : -1;
-}
-
-static int remove_folder(void **state)
-{
-	char command[128];
-
-	(void)state;
-	snprintf(command, sizeof(command), "rm -rf %s", folder);
-	return system(command);
-}
-
 static void assert_load_fails(const char *path, enum spulse_error_kind kind)
 {
 	struct kernel_table *table = NULL;
@@ -223,18 +207,18 @@ static void assert_load_fails(const char *path, enum spulse_error_kind kind)
 
 static void only_a_small_regular_file_is_loaded(void **state)
 {
-	char path[128], link[128], fifo[128];
+	static const char text[] = "1000 T _text\n1010 T entry\n";
+	const char *path, *link, *fifo;
 	struct kernel_table *table = NULL;
-	FILE *file;
+	struct kit kit;
 
 	(void)state;
-	snprintf(path, sizeof(path), "%s/kallsyms", folder);
-	snprintf(link, sizeof(link), "%s/link", folder);
-	snprintf(fifo, sizeof(fifo), "%s/fifo", folder);
+	kit_open(&kit);
+	path = kit_path(&kit, "kallsyms");
+	link = kit_path(&kit, "link");
+	fifo = kit_path(&kit, "fifo");
 	assert_load_fails(path, SPULSE_ERROR_IO);
-	file = fopen(path, "w");
-	fputs("1000 T _text\n1010 T entry\n", file);
-	fclose(file);
+	kit_file(&kit, "kallsyms", text, strlen(text));
 	assert_int_equal(kernel_table_load(path, &table, NULL), 0);
 	assert_hit(table, 0x1011, "entry", "[kernel]", 1);
 	kernel_table_unref(table);
@@ -242,9 +226,10 @@ static void only_a_small_regular_file_is_loaded(void **state)
 	assert_load_fails(link, SPULSE_ERROR_INVALID_INPUT);
 	assert_int_equal(mkfifo(fifo, 0600), 0);
 	assert_load_fails(fifo, SPULSE_ERROR_INVALID_INPUT);
-	assert_load_fails(folder, SPULSE_ERROR_INVALID_INPUT);
+	assert_load_fails(kit.dir, SPULSE_ERROR_INVALID_INPUT);
 	assert_int_equal(truncate(path, KERNEL_FILE_MAX + 1l), 0);
 	assert_load_fails(path, SPULSE_ERROR_IO);
+	kit_close(&kit);
 }
 
 /* ---- System.map ---- */
@@ -324,5 +309,5 @@ int main(void)
 		cmocka_unit_test(a_guess_needs_eight_matches_and_nothing_far_counts),
 	};
 
-	return cmocka_run_group_tests(tests, make_folder, remove_folder);
+	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,22 +13,6 @@
 
 #include "symkit.h"
 
-static const char *name_of(const struct spulse_resolved *resolved, size_t index)
-{
-	static char name[256];
-
-	return spulse_resolved_frame_display_name(spulse_resolved_at(resolved, index), name,
-						  sizeof(name));
-}
-
-static void read_with(struct kit *kit, struct fake_backend *fake)
-{
-	struct spulse_symbolizer_options options = kit_options(kit, &fake_backend_vtable, fake);
-
-	kit_read(kit, &options);
-	assert_true(spulse_symbolizer_has_native_backend(kit->symbolizer));
-}
-
 static int try_resolve(struct kit *kit, size_t index, struct spulse_error **err)
 {
 	const struct spulse_resolved *resolved = NULL;
@@ -53,7 +37,8 @@ static void misses_of_a_stack_are_one_call(void **state)
 		   kit_user(5));
 	KIT_SAMPLE(&kit, KIT_PID, kit_pinned(id, 0x10000, 0x11000), kit_pinned(id, 0x10000, 0x11100),
 		   kit_pinned(id, 0x10000, 0x11150));
-	read_with(&kit, &fake);
+	kit_read_fake(&kit, &fake);
+	assert_true(spulse_symbolizer_has_native_backend(kit.symbolizer));
 	kit_resolve(&kit, 0);
 	assert_int_equal(fake.calls, 1);
 	assert_int_equal(fake.last_count, 2);
@@ -87,7 +72,7 @@ static void processes_have_states_of_their_own(void **state)
 	}
 	/* No native frame: no state. */
 	KIT_SAMPLE(&kit, KIT_OTHER + 1, kit_user(5));
-	read_with(&kit, &fake);
+	kit_read_fake(&kit, &fake);
 	assert_int_equal(fake.opens, 0);
 	for (size_t i = 0; i < 3; i++)
 		kit_resolve(&kit, i);
@@ -107,12 +92,12 @@ static void prepare_asks_for_everything_once(void **state)
 	id = kit_module(&kit, KIT_PID, 0x10000, 0x11200, kit_elf(&kit, "lib.so", NULL));
 	for (uint64_t i = 0; i < 64; i++)
 		KIT_SAMPLE(&kit, KIT_PID, kit_pinned(id, 0x10000, 0x11000 + i));
-	read_with(&kit, &fake);
+	kit_read_fake(&kit, &fake);
 	assert_int_equal(spulse_symbolizer_prepare(kit.symbolizer, NULL), 0);
 	assert_int_equal(fake.calls, 1);
 	assert_int_equal(fake.lookups, 64);
 	for (size_t i = 0; i < 64; i++)
-		assert_string_equal(name_of(kit_resolve(&kit, i), 0), "level0");
+		assert_string_equal(kit_name_at(kit_resolve(&kit, i), 0), "level0");
 	assert_int_equal(fake.calls, 1);
 	kit_close(&kit);
 }
@@ -130,7 +115,7 @@ static void levels_are_innermost_first(void **state)
 	kit_open(&kit);
 	id = kit_module(&kit, KIT_PID, 0x10000, 0x11200, kit_elf(&kit, "python3.12", NULL));
 	KIT_SAMPLE(&kit, KIT_PID, kit_pinned(id, 0x10000, 0x11000), kit_user(7));
-	read_with(&kit, &fake);
+	kit_read_fake(&kit, &fake);
 	resolved = kit_resolve(&kit, 0);
 	assert_int_equal(spulse_resolved_count(resolved), 4);
 	for (unsigned int i = 0; i < 3; i++) {
@@ -146,9 +131,9 @@ static void levels_are_innermost_first(void **state)
 		assert_int_equal(spulse_resolved_frame_flags(frame),
 				 SPULSE_FRAME_PYTHON_RUNTIME | SPULSE_FRAME_HIDDEN_DEFAULT);
 	}
-	assert_string_equal(name_of(resolved, 0), "level0");
-	assert_string_equal(name_of(resolved, 2), "level2");
-	assert_string_equal(name_of(resolved, 3), "<0x7>");
+	assert_string_equal(kit_name_at(resolved, 0), "level0");
+	assert_string_equal(kit_name_at(resolved, 2), "level2");
+	assert_string_equal(kit_name_at(resolved, 3), "<0x7>");
 	assert_null(spulse_resolved_at(resolved, 4));
 	kit_close(&kit);
 }
@@ -163,7 +148,7 @@ static void a_runtime_may_stay_visible(void **state)
 	kit_open(&kit);
 	id = kit_module(&kit, KIT_PID, 0x10000, 0x11200, kit_elf(&kit, "python3.12", NULL));
 	KIT_SAMPLE(&kit, KIT_PID, kit_pinned(id, 0x10000, 0x11000));
-	read_with(&kit, &fake);
+	kit_read_fake(&kit, &fake);
 	assert_int_equal(spulse_resolved_frame_flags(kit_frame(&kit, 0)),
 			 SPULSE_FRAME_PYTHON_RUNTIME);
 	kit_close(&kit);
@@ -180,9 +165,9 @@ static void no_answer_is_final(void **state)
 	kit_open(&kit);
 	id = kit_module(&kit, KIT_PID, 0x10000, 0x11200, kit_elf(&kit, "python3.12", NULL));
 	KIT_SAMPLE(&kit, KIT_PID, kit_pinned(id, 0x10000, 0x11004));
-	read_with(&kit, &fake);
+	kit_read_fake(&kit, &fake);
 	resolved = kit_resolve(&kit, 0);
-	assert_string_equal(name_of(resolved, 0), "python3.12+0x1004");
+	assert_string_equal(kit_name_at(resolved, 0), "python3.12+0x1004");
 	assert_int_equal(spulse_resolved_frame_flags(spulse_resolved_at(resolved, 0)),
 			 SPULSE_FRAME_PYTHON_RUNTIME | SPULSE_FRAME_HIDDEN_DEFAULT);
 	assert_true(spulse_resolved_is_cacheable(resolved));
@@ -204,7 +189,7 @@ static void failures_keep_their_cause(void **state)
 	kit_open(&kit);
 	id = kit_module(&kit, KIT_PID, 0x10000, 0x11200, kit_elf(&kit, "lib.so", NULL));
 	KIT_SAMPLE(&kit, KIT_PID, kit_pinned(id, 0x10000, 0x11004), kit_user(7));
-	read_with(&kit, &fake);
+	kit_read_fake(&kit, &fake);
 	assert_int_equal(try_resolve(&kit, 0, &err), -SPULSE_ERROR_NATIVE_SYMBOLIZER);
 	assert_int_equal(spulse_error_kind(err), SPULSE_ERROR_NATIVE_SYMBOLIZER);
 	assert_non_null(spulse_error_cause(err));
@@ -219,7 +204,7 @@ static void failures_keep_their_cause(void **state)
 	assert_non_null(strstr(spulse_error_message(err), "fake"));
 	spulse_error_free(err);
 	assert_int_equal(try_resolve(&kit, 0, NULL), 0);
-	assert_string_equal(name_of(kit_resolve(&kit, 0), 0), "level0");
+	assert_string_equal(kit_name_at(kit_resolve(&kit, 0), 0), "level0");
 	assert_int_equal(fake.opens, 2);
 	assert_int_equal(fake.calls, 2);
 	kit_close(&kit);
@@ -239,14 +224,14 @@ static void image_that_appears_is_found_at_the_second_try(void **state)
 	kit_open(&kit);
 	id = kit_module(&kit, KIT_PID, 0x10000, 0x11200, kit_path(&kit, "lib.so"));
 	KIT_SAMPLE(&kit, KIT_PID, kit_pinned(id, 0x10000, 0x11004), kit_pinned(id, 0x10000, 0x11008));
-	read_with(&kit, &fake);
+	kit_read_fake(&kit, &fake);
 	resolved = kit_resolve(&kit, 0);
-	assert_string_equal(name_of(resolved, 0), "lib.so+0x1004");
+	assert_string_equal(kit_name_at(resolved, 0), "lib.so+0x1004");
 	assert_false(spulse_resolved_is_cacheable(resolved));
 	first = spulse_resolved_id(resolved, 0);
 	kit_elf(&kit, "lib.so", NULL);
 	resolved = kit_resolve(&kit, 0);
-	assert_string_equal(name_of(resolved, 0), "level0");
+	assert_string_equal(kit_name_at(resolved, 0), "level0");
 	assert_true(spulse_resolved_is_cacheable(resolved));
 	assert_true(spulse_resolved_id(resolved, 0).serial != first.serial);
 	assert_null(spulse_symbolizer_frame(kit.symbolizer, first));
@@ -266,12 +251,12 @@ static void image_missing_twice_is_final(void **state)
 	kit_open(&kit);
 	id = kit_module(&kit, KIT_PID, 0x10000, 0x11200, kit_path(&kit, "lib.so"));
 	KIT_SAMPLE(&kit, KIT_PID, kit_pinned(id, 0x10000, 0x11004));
-	read_with(&kit, &fake);
+	kit_read_fake(&kit, &fake);
 	assert_false(spulse_resolved_is_cacheable(kit_resolve(&kit, 0)));
 	assert_true(spulse_resolved_is_cacheable(kit_resolve(&kit, 0)));
 	kit_elf(&kit, "lib.so", NULL);
 	resolved = kit_resolve(&kit, 0);
-	assert_string_equal(name_of(resolved, 0), "lib.so+0x1004");
+	assert_string_equal(kit_name_at(resolved, 0), "lib.so+0x1004");
 	assert_int_equal(fake.calls, 0);
 	kit_close(&kit);
 }
@@ -287,7 +272,7 @@ static void what_is_not_elf_is_final_at_once(void **state)
 	kit_file(&kit, "script", "#!/bin/sh\n", 10);
 	id = kit_module(&kit, KIT_PID, 0x10000, 0x11200, kit_path(&kit, "script"));
 	KIT_SAMPLE(&kit, KIT_PID, kit_pinned(id, 0x10000, 0x11004));
-	read_with(&kit, &fake);
+	kit_read_fake(&kit, &fake);
 	assert_true(spulse_resolved_is_cacheable(kit_resolve(&kit, 0)));
 	assert_int_equal(fake.calls, 0);
 	kit_close(&kit);
@@ -304,12 +289,12 @@ static void image_deleted_between_lookups(void **state)
 	id = kit_module(&kit, KIT_PID, 0x10000, 0x11200, kit_elf(&kit, "lib.so", NULL));
 	KIT_SAMPLE(&kit, KIT_PID, kit_pinned(id, 0x10000, 0x11004));
 	KIT_SAMPLE(&kit, KIT_PID, kit_pinned(id, 0x10000, 0x11008));
-	read_with(&kit, &fake);
+	kit_read_fake(&kit, &fake);
 	kit_resolve(&kit, 0);
 	assert_int_equal(unlink(kit_path(&kit, "lib.so")), 0);
-	assert_string_equal(name_of(kit_resolve(&kit, 1), 0), "lib.so+0x1008");
+	assert_string_equal(kit_name_at(kit_resolve(&kit, 1), 0), "lib.so+0x1008");
 	assert_int_equal(fake.calls, 1);
-	assert_string_equal(name_of(kit_resolve(&kit, 0), 0), "level0");
+	assert_string_equal(kit_name_at(kit_resolve(&kit, 0), 0), "level0");
 	kit_close(&kit);
 }
 
@@ -325,12 +310,12 @@ static void rewritten_file_is_another_image(void **state)
 	id = kit_module(&kit, KIT_PID, 0x10000, 0x11200, kit_elf(&kit, "lib.so", NULL));
 	KIT_SAMPLE(&kit, KIT_PID, kit_pinned(id, 0x10000, 0x11004));
 	KIT_SAMPLE(&kit, KIT_PID, kit_pinned(id, 0x10000, 0x11008));
-	read_with(&kit, &fake);
+	kit_read_fake(&kit, &fake);
 	kit_resolve(&kit, 0);
 	fd = open(kit_path(&kit, "lib.so"), O_WRONLY | O_CLOEXEC);
 	assert_int_equal(pwrite(fd, "\xcc", 1, 0x1008), 1);
 	close(fd);
-	assert_string_equal(name_of(kit_resolve(&kit, 1), 0), "lib.so+0x1008");
+	assert_string_equal(kit_name_at(kit_resolve(&kit, 1), 0), "lib.so+0x1008");
 	assert_int_equal(fake.calls, 1);
 	kit_close(&kit);
 }
@@ -393,7 +378,7 @@ static void built_in_backend_can_be_wrapped(void **state)
 	options = kit_options(&kit, &wrapper, NULL);
 	kit_read(&kit, &options);
 	resolved = kit_resolve(&kit, 0);
-	assert_string_equal(name_of(resolved, 0), "beta");
+	assert_string_equal(kit_name_at(resolved, 0), "beta");
 	assert_string_equal(spulse_resolved_frame_module(spulse_resolved_at(resolved, 0)), "wrapped");
 	kit_close(&kit);
 }
@@ -473,9 +458,9 @@ static void list_without_a_spool(void **state)
 	list[0] = module;
 	assert_int_equal(spulse_symbolizer_new_for_modules(list, 1, NULL, &symbolizer, NULL), 0);
 	assert_int_equal(spulse_symbolizer_resolve_raw(symbolizer, 5, &good, 1, &resolved, NULL), 0);
-	assert_string_equal(name_of(resolved, 0), "y+0x234");
+	assert_string_equal(kit_name_at(resolved, 0), "y+0x234");
 	assert_int_equal(spulse_symbolizer_resolve_raw(symbolizer, 6, &good, 1, &resolved, NULL), 0);
-	assert_string_equal(name_of(resolved, 0), "<0x1234>");
+	assert_string_equal(kit_name_at(resolved, 0), "<0x1234>");
 	assert_int_equal(spulse_symbolizer_resolve_raw(symbolizer, 5, &bad, 1, &resolved, NULL),
 			 -SPULSE_ERROR_INVALID_INPUT);
 	assert_int_equal(spulse_symbolizer_resolve_raw(symbolizer, 0, &good, 1, &resolved, NULL),

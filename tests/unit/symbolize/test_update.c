@@ -13,26 +13,12 @@
 
 #include "symkit.h"
 
-static const char *name_of(const struct spulse_resolved_frame *frame)
-{
-	static char name[256];
-
-	return spulse_resolved_frame_display_name(frame, name, sizeof(name));
-}
-
 static size_t listed(const struct spulse_invalidation *invalidation)
 {
 	size_t count;
 
 	spulse_invalidation_processes(invalidation, &count);
 	return count;
-}
-
-static void follow_with(struct kit *kit, struct fake_backend *fake)
-{
-	struct spulse_symbolizer_options options = kit_options(kit, &fake_backend_vtable, fake);
-
-	kit_follow(kit, &options);
 }
 
 static void new_modules_outdate_nothing(void **state)
@@ -48,12 +34,12 @@ static void new_modules_outdate_nothing(void **state)
 	stale = kit_update(&kit);
 	assert_false(spulse_invalidation_all(stale));
 	assert_int_equal(listed(stale), 0);
-	assert_string_equal(name_of(kit_next_frame(&kit)), "old+0x10");
+	assert_string_equal(kit_name(kit_next_frame(&kit)), "old+0x10");
 	kit_module(&kit, KIT_PID, 0x10000, 0x20000, "/new");
 	KIT_SAMPLE(&kit, KIT_PID, kit_user(0x10010));
 	stale = kit_update(&kit);
 	assert_int_equal(listed(stale), 0);
-	assert_string_equal(name_of(kit_next_frame(&kit)), "new+0x10");
+	assert_string_equal(kit_name(kit_next_frame(&kit)), "new+0x10");
 	kit_close(&kit);
 }
 
@@ -69,11 +55,11 @@ static void process_end_is_told_one_update_later(void **state)
 	id = kit_module(&kit, KIT_PID, 0x10000, 0x11200, kit_elf(&kit, "lib.so", NULL));
 	KIT_SAMPLE(&kit, KIT_PID, kit_pinned(id, 0x10000, 0x11000));
 	assert_int_equal(spulse_spool_writer_retire_process(kit.writer, KIT_PID, NULL), 0);
-	follow_with(&kit, &fake);
+	kit_follow_fake(&kit, &fake);
 	stale = kit_update(&kit);
 	assert_int_equal(listed(stale), 0);
 	/* The batch that tells of the end still needs its names. */
-	assert_string_equal(name_of(kit_next_frame(&kit)), "level0");
+	assert_string_equal(kit_name(kit_next_frame(&kit)), "level0");
 	assert_int_equal(fake.retires, 0);
 	KIT_SAMPLE(&kit, KIT_OTHER, kit_user(1));
 	stale = kit_update(&kit);
@@ -101,7 +87,7 @@ static void module_end_lists_no_process(void **state)
 	unused = kit_module(&kit, KIT_PID, 0x20000, 0x21200, kit_path(&kit, "lib.so"));
 	KIT_SAMPLE(&kit, KIT_PID, kit_pinned(id, 0x10000, 0x11000));
 	assert_int_equal(spulse_spool_writer_retire_module(kit.writer, id, NULL), 0);
-	follow_with(&kit, &fake);
+	kit_follow_fake(&kit, &fake);
 	kit_update(&kit);
 	kit_next(&kit);
 	assert_int_equal(spulse_spool_writer_retire_module(kit.writer, unused, NULL), 0);
@@ -131,11 +117,11 @@ static void grown_perf_map_outdates_its_own_frames(void **state)
 	KIT_SAMPLE(&kit, KIT_PID, kit_user(0x1010), kit_user(0x2010),
 		   kit_pinned(id, 0x10000, 0x11000));
 	KIT_SAMPLE(&kit, KIT_OTHER, kit_user(0x2010));
-	follow_with(&kit, &fake);
+	kit_follow_fake(&kit, &fake);
 	assert_int_equal(listed(kit_update(&kit)), 0);
 	resolved = kit_next(&kit);
-	assert_string_equal(name_of(spulse_resolved_at(resolved, 0)), "one");
-	assert_string_equal(name_of(spulse_resolved_at(resolved, 1)), "<0x2010>");
+	assert_string_equal(kit_name(spulse_resolved_at(resolved, 0)), "one");
+	assert_string_equal(kit_name(spulse_resolved_at(resolved, 1)), "<0x2010>");
 	miss = spulse_resolved_id(resolved, 1);
 	elf = spulse_resolved_id(resolved, 2);
 	kit_perf_map(&kit, KIT_PID, "1000 100 one\n2000 100 two\n");
@@ -146,7 +132,7 @@ static void grown_perf_map_outdates_its_own_frames(void **state)
 	assert_true(spulse_invalidation_affects(stale, KIT_PID));
 	assert_null(spulse_symbolizer_frame(kit.symbolizer, miss));
 	resolved = kit_next(&kit);
-	assert_string_equal(name_of(spulse_resolved_at(resolved, 1)), "two");
+	assert_string_equal(kit_name(spulse_resolved_at(resolved, 1)), "two");
 	assert_true(spulse_resolved_id(resolved, 1).serial != miss.serial);
 	assert_true(spulse_resolved_id(resolved, 2).serial == elf.serial);
 	assert_true(spulse_resolved_id(resolved, 2).owner == elf.owner);
@@ -164,12 +150,12 @@ static void perf_map_that_appears_or_goes(void **state)
 	KIT_SAMPLE(&kit, KIT_PID, kit_user(0x1010));
 	kit_follow(&kit, NULL);
 	kit_update(&kit);
-	assert_string_equal(name_of(kit_next_frame(&kit)), "<0x1010>");
+	assert_string_equal(kit_name(kit_next_frame(&kit)), "<0x1010>");
 	kit_perf_map(&kit, KIT_PID, "1000 100 one\n");
 	KIT_SAMPLE(&kit, KIT_PID, kit_user(0x1010));
 	stale = kit_update(&kit);
 	assert_true(spulse_invalidation_affects(stale, KIT_PID));
-	assert_string_equal(name_of(kit_next_frame(&kit)), "one");
+	assert_string_equal(kit_name(kit_next_frame(&kit)), "one");
 	/* A process that the batch does not name is not looked at. */
 	kit_perf_map(&kit, KIT_PID, "1000 100 uno\n");
 	KIT_SAMPLE(&kit, KIT_OTHER, kit_user(0x1010));
@@ -178,7 +164,7 @@ static void perf_map_that_appears_or_goes(void **state)
 	KIT_SAMPLE(&kit, KIT_PID, kit_user(0x1010));
 	stale = kit_update(&kit);
 	assert_true(spulse_invalidation_affects(stale, KIT_PID));
-	assert_string_equal(name_of(kit_next_frame(&kit)), "<0x1010>");
+	assert_string_equal(kit_name(kit_next_frame(&kit)), "<0x1010>");
 	kit_close(&kit);
 }
 
@@ -197,10 +183,10 @@ static void perf_map_of_an_ended_process_serves_its_last_batch(void **state)
 	KIT_SAMPLE(&kit, KIT_PID, kit_user(0x1110));
 	assert_int_equal(spulse_spool_writer_retire_process(kit.writer, KIT_PID, NULL), 0);
 	assert_int_equal(listed(kit_update(&kit)), 0);
-	assert_string_equal(name_of(kit_next_frame(&kit)), "one");
+	assert_string_equal(kit_name(kit_next_frame(&kit)), "one");
 	KIT_SAMPLE(&kit, KIT_PID, kit_user(0x1120));
 	assert_int_equal(listed(kit_update(&kit)), 1);
-	assert_string_equal(name_of(kit_next_frame(&kit)), "<0x1120>");
+	assert_string_equal(kit_name(kit_next_frame(&kit)), "<0x1120>");
 	kit_close(&kit);
 }
 
@@ -215,7 +201,7 @@ static void backend_generation_outdates_its_process(void **state)
 	kit_open(&kit);
 	id = kit_module(&kit, KIT_PID, 0x10000, 0x11200, kit_elf(&kit, "lib.so", NULL));
 	KIT_SAMPLE(&kit, KIT_PID, kit_pinned(id, 0x10000, 0x11000));
-	follow_with(&kit, &fake);
+	kit_follow_fake(&kit, &fake);
 	kit_update(&kit);
 	kit_next(&kit);
 	assert_int_equal(fake.refreshes, 1);
@@ -278,20 +264,17 @@ static void kernel_symbols_serve_every_batch(void **state)
 
 	(void)state;
 	kit_open(&kit);
-	kit_file(&kit, "kallsyms", text, strlen(text));
-	options = kit_options(&kit, NULL, NULL);
-	options.kernel_symbols = SPULSE_KERNEL_SYMBOLS_FILE;
-	options.kernel_symbols_path = kit_path(&kit, "kallsyms");
+	options = kit_kallsyms(&kit, text);
 	KIT_SAMPLE(&kit, KIT_PID, kit_kernel(0xffffffff81000010));
 	kit_follow(&kit, &options);
 	kit_update(&kit);
-	assert_string_equal(name_of(kit_next_frame(&kit)), "_text");
+	assert_string_equal(kit_name(kit_next_frame(&kit)), "_text");
 	/* A table that has everything is not outdated by a kernel module. */
 	kit_kernel_module(&kit, 0xffffffffc0000000, 0xffffffffc0001000, "[mod]");
 	KIT_SAMPLE(&kit, KIT_OTHER, kit_kernel(0xffffffff81000110));
 	stale = kit_update(&kit);
 	assert_false(spulse_invalidation_all(stale));
-	assert_string_equal(name_of(kit_next_frame(&kit)), "vfs_read");
+	assert_string_equal(kit_name(kit_next_frame(&kit)), "vfs_read");
 	kit_close(&kit);
 }
 
@@ -303,7 +286,7 @@ static void memory_stays_with_the_living(void **state)
 	(void)state;
 	kit_open(&kit);
 	kit_elf(&kit, "lib.so", NULL);
-	follow_with(&kit, &fake);
+	kit_follow_fake(&kit, &fake);
 	kit_update(&kit);
 	for (pid_t pid = KIT_PID; pid < KIT_PID + 300; pid++) {
 		uint32_t id = kit_module(&kit, pid, 0x10000, 0x11200, kit_path(&kit, "lib.so"));
@@ -335,9 +318,9 @@ static void held_frames_outlive_their_process(void **state)
 	kit_update(&kit);
 	frame = spulse_resolved_frame_ref(kit_next_frame(&kit));
 	kit_update(&kit);
-	assert_string_equal(name_of(frame), "one");
+	assert_string_equal(kit_name(frame), "one");
 	kit_close(&kit);
-	assert_string_equal(name_of(frame), "one");
+	assert_string_equal(kit_name(frame), "one");
 	spulse_resolved_frame_unref(frame);
 }
 

@@ -118,6 +118,19 @@ uint32_t kit_kernel_module(struct kit *kit, uint64_t start, uint64_t end, const 
 	return add_module(kit, true, 0, start, end, path);
 }
 
+uint32_t kit_foreign_module(struct kit *kit, uint64_t start, uint64_t end, const char *path)
+{
+	const struct spulse_module_fields fields = {
+		.size = sizeof(fields), .pid = KIT_PID, .start = start, .end = end,
+		.inode = 123456789012, .device_major = 4000, .device_minor = 77, .path = path,
+		.path_len = strlen(path),
+	};
+	uint32_t id;
+
+	assert_int_equal(spulse_spool_writer_module(kit->writer, &fields, &id, NULL), 0);
+	return id;
+}
+
 void kit_annotate(struct kit *kit, pid_t pid, const char *key, const char *value)
 {
 	assert_int_equal(spool_writer_annotate(kit->writer, pid, key, value, strlen(value), NULL),
@@ -160,6 +173,16 @@ struct spulse_symbolizer_options kit_options(const struct kit *kit,
 	};
 }
 
+struct spulse_symbolizer_options kit_kallsyms(const struct kit *kit, const char *text)
+{
+	struct spulse_symbolizer_options options = kit_options(kit, NULL, NULL);
+
+	kit_file(kit, "kallsyms", text, strlen(text));
+	options.kernel_symbols = SPULSE_KERNEL_SYMBOLS_FILE;
+	options.kernel_symbols_path = kit_path(kit, "kallsyms");
+	return options;
+}
+
 void kit_read(struct kit *kit, const struct spulse_symbolizer_options *options)
 {
 	struct spulse_symbolizer_options usual = kit_options(kit, NULL, NULL);
@@ -187,6 +210,26 @@ const struct spulse_resolved_frame *kit_frame(struct kit *kit, size_t index)
 
 	assert_int_equal(spulse_resolved_count(resolved), 1);
 	return spulse_resolved_at(resolved, 0);
+}
+
+const char *kit_name(const struct spulse_resolved_frame *frame)
+{
+	static char name[4096];
+
+	return spulse_resolved_frame_display_name(frame, name, sizeof(name));
+}
+
+const char *kit_name_at(const struct spulse_resolved *resolved, size_t at)
+{
+	return kit_name(spulse_resolved_at(resolved, at));
+}
+
+const char *kit_report(struct kit *kit, size_t index)
+{
+	const char *text = NULL;
+
+	assert_int_equal(spulse_symbolizer_module_report(kit->symbolizer, index, &text, NULL), 0);
+	return text;
 }
 
 void kit_follow(struct kit *kit, const struct spulse_symbolizer_options *options)
@@ -334,3 +377,17 @@ const struct spulse_native_backend fake_backend_vtable = {
 	.refresh = fake_refresh,
 	.release = fake_release,
 };
+
+void kit_read_fake(struct kit *kit, struct fake_backend *fake)
+{
+	struct spulse_symbolizer_options options = kit_options(kit, &fake_backend_vtable, fake);
+
+	kit_read(kit, &options);
+}
+
+void kit_follow_fake(struct kit *kit, struct fake_backend *fake)
+{
+	struct spulse_symbolizer_options options = kit_options(kit, &fake_backend_vtable, fake);
+
+	kit_follow(kit, &options);
+}

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: StackPulse contributors */
 /* SPDX-License-Identifier: MIT */
-#ifndef TESTS_SYMBOLIZE_SYMKIT_H
-#define TESTS_SYMBOLIZE_SYMKIT_H
+#ifndef TESTS_LIB_SYMKIT_H
+#define TESTS_LIB_SYMKIT_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,6 +37,8 @@ void kit_perf_map(const struct kit *kit, pid_t pid, const char *text);
 
 uint32_t kit_module(struct kit *kit, pid_t pid, uint64_t start, uint64_t end, const char *path);
 uint32_t kit_kernel_module(struct kit *kit, uint64_t start, uint64_t end, const char *path);
+/* With numbers that no file of this host has, as in a recording of another one. */
+uint32_t kit_foreign_module(struct kit *kit, uint64_t start, uint64_t end, const char *path);
 void kit_annotate(struct kit *kit, pid_t pid, const char *key, const char *value);
 struct spulse_frame kit_user(uint64_t ip);
 struct spulse_frame kit_kernel(uint64_t ip);
@@ -53,12 +55,21 @@ void kit_sample(struct kit *kit, pid_t pid, const struct spulse_frame *frames, s
  */
 struct spulse_symbolizer_options kit_options(const struct kit *kit,
 					     const struct spulse_native_backend *backend, void *data);
+/* The same with kernel symbols from a file of that text. */
+struct spulse_symbolizer_options kit_kallsyms(const struct kit *kit, const char *text);
 /* Finishes the spool and makes snapshot and symbolizer. */
 void kit_read(struct kit *kit, const struct spulse_symbolizer_options *options);
 /* Resolves sample `index`. */
 const struct spulse_resolved *kit_resolve(struct kit *kit, size_t index);
 /* The only frame of sample `index`. */
 const struct spulse_resolved_frame *kit_frame(struct kit *kit, size_t index);
+
+/* What is shown of a frame; lives until the next call. */
+const char *kit_name(const struct spulse_resolved_frame *frame);
+/* The same of frame `at` of a list. */
+const char *kit_name_at(const struct spulse_resolved *resolved, size_t at);
+/* How names of the module `index` of the source are found. */
+const char *kit_report(struct kit *kit, size_t index);
 
 /* Flushes and opens a tail with a symbolizer. */
 void kit_follow(struct kit *kit, const struct spulse_symbolizer_options *options);
@@ -87,5 +98,8 @@ struct fake_backend {
 	const char *module;
 };
 extern const struct spulse_native_backend fake_backend_vtable;
+/* kit_read() and kit_follow() with it. */
+void kit_read_fake(struct kit *kit, struct fake_backend *fake);
+void kit_follow_fake(struct kit *kit, struct fake_backend *fake);
 
 #endif
