@@ -90,39 +90,23 @@ static bool bind_late(const struct spulse_symbolizer *sym, struct pending *p)
 	return p->module;
 }
 
-/* How many of the symbols, which stand by start, start at or below an address. */
-static size_t jit_symbols_up_to(const struct spulse_jit_symbol *symbols, size_t count,
-				uint64_t address)
-{
-	size_t low = 0, high = count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (symbols[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
-/* Symbols that a JIT registered: the latest start that still covers the address. */
-static bool find_jit(const struct spulse_symbolizer *sym, struct pending *p)
+/* Symbols that a JIT registered: 1 when the module has such, whether one covers the frame or not. */
+static int try_jit(const struct spulse_symbolizer *sym, struct pending *p,
+		   struct spulse_error **err)
 {
 	const struct spulse_jit_symbol *symbols;
+	uint32_t id = spulse_module_id(p->module);
 	size_t count = 0;
+	int r;
 
 	if (!sym->source || spulse_module_pid(p->module) != p->process->pid)
-		return false;
-	symbols = spulse_source_jit_symbols(sym->source, spulse_module_id(p->module), &count);
+		return 0;
+	symbols = spulse_source_jit_symbols(sym->source, id, &count);
 	if (!symbols)
-		return false;
+		return 0;
 	p->kind = PENDING_JIT;
-	for (size_t i = jit_symbols_up_to(symbols, count, p->frame->abs_ip); i-- > 0 && !p->jit;)
-		if (p->frame->abs_ip < symbols[i].end)
-			p->jit = &symbols[i];
-	return true;
+	r = jit_find(p->process, id, symbols, count, p->frame->abs_ip, &p->jit, err);
+	return r < 0 ? r : 1;
 }
 
 /* A user frame that a perf map may name. Returns 1 when it did, 0 when not, or an error. */
@@ -184,8 +168,9 @@ int classify_frame(struct spulse_symbolizer *sym, struct pending *p, struct spul
 	if (is_pinned) {
 		p->file_relative_ip = frame->file_relative_ip;
 		p->module = pinned_module(sym, frame->module_id);
-		if (p->module && find_jit(sym, p))
-			return 0;
+		r = p->module ? try_jit(sym, p, err) : 0;
+		if (r)
+			return MIN(r, 0);
 	}
 	if ((!p->module || is_perf_map_class(p->module)) && frame->mode == SPULSE_FRAME_USER &&
 	    perf_maps_allowed(sym, p->process->pid)) {

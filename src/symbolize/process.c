@@ -78,6 +78,7 @@ void process_forget(struct spulse_symbolizer *sym, struct process *process)
 {
 	process_drop_frames(sym, process, false);
 	perfmap_free(process->map);
+	jit_forget(process);
 	if (process->backend_open && sym->backend->close)
 		sym->backend->close(process->backend);
 	if (sym->last_process == process)

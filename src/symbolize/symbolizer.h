@@ -32,6 +32,7 @@ struct process {
 	pid_t pid;
 	struct u64map frames; /* raw frame key -> frame_value() */
 	struct u64map stacks; /* stack node -> offset in lists */
+	struct u64map jit;    /* module id -> struct spans * of its JIT symbols */
 	VEC(uint32_t) lists;  /* count, then that many frame indices, for each stack */
 	struct perfmap *map;  /* NULL: none that is usable */
 	const char *map_reason;
@@ -167,6 +168,12 @@ int process_load_map(struct spulse_symbolizer *sym, struct process *process,
 int process_open_backend(struct spulse_symbolizer *sym, struct process *process,
 			 struct spulse_error **err);
 
+/* The JIT symbol of a module (they stand by start) over an address; NULL where there is none. */
+int jit_find(struct process *process, uint32_t module, const struct spulse_jit_symbol *symbols,
+	     size_t count, uint64_t address, const struct spulse_jit_symbol **symbol_out,
+	     struct spulse_error **err);
+void jit_forget_module(struct process *process, uint32_t module);
+void jit_forget(struct process *process);
 /* Decides what a raw frame is and, where a backend is to be asked, fills its lookup. */
 int classify_frame(struct spulse_symbolizer *sym, struct pending *pending,
 		   struct spulse_error **err);

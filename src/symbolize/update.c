@@ -85,6 +85,8 @@ static int forget_module(struct spulse_symbolizer *sym, uint32_t id, struct spul
 		struct process *process = known_process(sym, spulse_module_pid(module));
 
 		module_retire(sym, module);
+		if (process)
+			jit_forget_module(process, id);
 		if (process && process->has_raw)
 			process_drop_raw(sym, process);
 	}
