@@ -1,0 +1,44 @@
+// SPDX-FileCopyrightText: StackPulse contributors
+// SPDX-License-Identifier: MIT
+//! The same work as the parts of bench/symbolize, by other libraries.
+//! usage: symbols-peer blazesym ELF < ADDRESSES   (hexadecimal file addresses, 32 for each call)
+use std::io::Read;
+
+use blazesym::symbolize::source::{Elf, Source};
+use blazesym::symbolize::{Input, Symbolizer};
+
+type Outcome = Result<(), Box<dyn std::error::Error>>;
+
+const BATCH: usize = 32;
+
+fn read_addresses() -> Result<Vec<u64>, Box<dyn std::error::Error>> {
+    let mut text = String::new();
+    std::io::stdin().read_to_string(&mut text)?;
+    Ok(text.split_whitespace().map(|word| u64::from_str_radix(word, 16)).collect::<Result<_, _>>()?)
+}
+
+fn blazesym(path: &str) -> Outcome {
+    let source = Source::Elf(Elf::new(path));
+    let symbolizer = Symbolizer::new();
+    let (mut names, mut inlined, mut lines) = (0, 0, 0);
+    for batch in read_addresses()?.chunks(BATCH) {
+        for result in symbolizer.symbolize(&source, Input::VirtOffset(batch))? {
+            if let Some(symbol) = result.as_sym() {
+                names += 1;
+                inlined += symbol.inlined.len();
+                lines += symbol.code_info.is_some() as usize;
+            }
+        }
+    }
+    println!("names={names} inlined={inlined} lines={lines}");
+    Ok(())
+}
+
+fn main() -> Outcome {
+    let args: Vec<String> = std::env::args().collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    match args[..] {
+        [_, "blazesym", path] => blazesym(path),
+        _ => Err("usage: symbols-peer blazesym ELF < ADDRESSES".into()),
+    }
+}
