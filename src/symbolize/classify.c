@@ -90,7 +90,7 @@ static bool bind_late(const struct spulse_symbolizer *sym, struct pending *p)
 	return p->module;
 }
 
-/* Symbols that a JIT registered: 1 when the module has such, whether one covers the frame or not. */
+/* Symbols that a JIT registered: 1 when the module has such, whether or not one fits. */
 static int try_jit(const struct spulse_symbolizer *sym, struct pending *p,
 		   struct spulse_error **err)
 {
