@@ -3,6 +3,7 @@
 #include "driver.h"
 
 #include <ftw.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -116,23 +117,46 @@ static void run_seeds(struct random *rng, time_t seconds)
 	} while (seconds && time(NULL) < end);
 }
 
+static int write_seeds(const char *folder)
+{
+	char path[4096];
+	uint8_t *seed;
+	size_t len;
+	FILE *f;
+
+	for (unsigned int i = 0; (seed = fuzz_seed(i, &len)) != NULL; i++) {
+		snprintf(path, sizeof(path), "%s/seed-%u", folder, i);
+		f = fopen(path, "we");
+		if (!f || fwrite(seed, 1, len, f) != len || fclose(f))
+			return 1;
+		free(seed);
+	}
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	struct random rng = {.state = 1};
 	time_t seconds = 0;
+	bool files_only = false;
 	int option;
 
-	while ((option = getopt(argc, argv, "s:r:")) != -1) {
+	while ((option = getopt(argc, argv, "s:r:fw:")) != -1) {
 		if (option == 's')
 			seconds = atol(optarg);
 		else if (option == 'r')
 			rng.state = strtoull(optarg, NULL, 0);
+		else if (option == 'f')
+			files_only = true;
+		else if (option == 'w')
+			return write_seeds(optarg);
 		else
 			return 2;
 	}
 	for (int i = optind; i < argc; i++)
 		ftw(argv[i], run_file, 8);
-	run_seeds(&rng, seconds);
+	if (!files_only)
+		run_seeds(&rng, seconds);
 	printf("%lu inputs\n", runs);
 	return 0;
 }

@@ -9,8 +9,10 @@
 /*
  * A fuzz entry is one file with these two functions. Linked with driver.c it is a program that runs
  * the seeds, random changes of them, and files that once crashed:
- *	fuzz_X [-s SECONDS] [-r SEED] [FILE or FOLDER]...
- * Built by clang with -fsanitize=fuzzer and without driver.c it is a libFuzzer target.
+ *	fuzz_X [-s SECONDS] [-r SEED] [-f] [FILE or FOLDER]...	-f: the files alone, no seeds
+ *	fuzz_X -w FOLDER					writes the seeds as files
+ * With `-Dlibfuzzer=true` it is a libFuzzer target instead. tests/fuzz/run builds it for libFuzzer
+ * or for AFL and runs it.
  */
 
 /* Takes any input; returns 0. */
