@@ -91,9 +91,16 @@ struct spulse_recorder_options {
 	bool annotate;
 	/** Free the spool's pages as its tail consumes them. */
 	bool disposable;
-	/** Record every process of the machine. */
+	/**
+	 * Record every process of the machine; the process that is attached only says whose end
+	 * is told by root_active, and may be 0. PERMISSION without the right to do so.
+	 */
 	bool system_wide;
-	/** Also record time that threads spend blocked. */
+	/**
+	 * Also record time that threads spend blocked: each wait becomes as many samples as the
+	 * sampling interval fits into it, with a frame in the kernel module "[off-cpu]" at their
+	 * inner end, written when the wait is over. PERMISSION where the kernel does not permit it.
+	 */
 	bool off_cpu;
 	/** Zero. */
 	bool unused[2];
@@ -103,6 +110,12 @@ struct spulse_recorder_options {
 	uint64_t sample_interval_us;
 	/** How often poll makes samples visible to tails; 0 = 500 ms. */
 	int64_t publish_interval_ns;
+	/**
+	 * A pattern as of fnmatch(3): only processes with such a name (as in /proc/PID/comm) are
+	 * recorded, out of the target, those that are followed, or the whole machine. Samples of
+	 * others are counted as other_program_samples. NULL = every process. Borrowed for the call.
+	 */
+	const char *comm;
 };
 
 /** What became of an attach. */
@@ -223,6 +236,8 @@ struct spulse_recording_summary {
 	uint64_t unwind_fallbacks[24];
 	/** enum spulse_sampling_event in use: CYCLES or CPU_CLOCK. */
 	uint64_t sampling_event;
+	/** Samples dropped: of processes whose name was not asked for. */
+	uint64_t other_program_samples;
 };
 
 /** Result of one poll. Set size before the call. */

@@ -36,6 +36,28 @@ static int put_number(struct spulse_recorder *rec, const char *key, uint64_t val
 	return put_text(rec, key, text, err);
 }
 
+/* How it is recorded; what is not asked for is left out where that says the same. */
+static int annotate_options(struct spulse_recorder *rec, struct spulse_error **err)
+{
+	const struct spulse_recorder_options *o = &rec->options;
+	const struct { const char *key; uint64_t value; bool always; } options[] = {
+		{ "option/frequency", o->frequency, true },
+		{ "option/stack-size", o->stack_size, true },
+		{ "option/follow", o->follow, true },
+		{ "option/kernel", o->include_kernel, true },
+		{ "option/system-wide", o->system_wide, false },
+		{ "option/off-cpu", o->off_cpu, false },
+	};
+	int r = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(options) && r == 0; i++)
+		if (options[i].always || options[i].value)
+			r = put_number(rec, options[i].key, options[i].value, err);
+	if (r == 0 && rec->comm_pattern)
+		r = put_text(rec, "option/comm", rec->comm_pattern, err);
+	return r;
+}
+
 int annotate_host(struct spulse_recorder *rec, struct spulse_error **err)
 {
 	struct utsname uts;
@@ -52,13 +74,7 @@ int annotate_host(struct spulse_recorder *rec, struct spulse_error **err)
 	}
 	if (r == 0)
 		r = put_number(rec, "cpus", sysconf(_SC_NPROCESSORS_ONLN), err);
-	if (r == 0)
-		r = put_number(rec, "option/frequency", rec->options.frequency, err);
-	if (r == 0)
-		r = put_number(rec, "option/stack-size", rec->options.stack_size, err);
-	if (r == 0)
-		r = put_number(rec, "option/follow", rec->options.follow, err);
-	return r < 0 ? r : put_number(rec, "option/kernel", rec->options.include_kernel, err);
+	return r < 0 ? r : annotate_options(rec, err);
 }
 
 /* Words separated by blanks; a process may have overwritten its own. */
@@ -179,18 +195,25 @@ static int put_losses(struct spulse_recorder *rec, struct spulse_error **err)
 int annotate_end(struct spulse_recorder *rec, struct spulse_error **err)
 {
 	const struct spulse_recording_summary *s = &rec->summary;
-	const struct { const char *key; uint64_t value; } counters[] = {
-		{ "counter/sample-events", s->sample_events },
-		{ "counter/samples", s->samples },
-		{ "counter/lost-events", s->lost_events },
-		{ "counter/lifecycle-gaps", s->lifecycle_gaps },
-		{ "counter/kernel-enabled", s->kernel_enabled },
-		{ "counter/excluded-kernel-samples", s->excluded_kernel_samples },
-		{ "counter/truncated-frame-markers", s->truncated_frame_markers },
-		{ "counter/sample-errors", spulse_summary_sample_errors(s) },
-		{ "counter/unwind-fallbacks", spulse_summary_unwind_fallbacks(s) },
-		{ "counter/uncovered-cpus", rec->uncovered_cpus },
-		{ "counter/cut-off-cpu-samples", offcpu_cut(rec) },
+	const struct { const char *key; uint64_t value; bool usual; } counters[] = {
+		{ "counter/sample-events", s->sample_events, true },
+		{ "counter/samples", s->samples, true },
+		{ "counter/lost-events", s->lost_events, true },
+		{ "counter/lifecycle-gaps", s->lifecycle_gaps, true },
+		{ "counter/kernel-enabled", s->kernel_enabled, true },
+		{ "counter/excluded-kernel-samples", s->excluded_kernel_samples, true },
+		{ "counter/other-program-samples", s->other_program_samples, false },
+		{ "counter/missing-pid-samples", s->missing_pid_samples, false },
+		{ "counter/missing-tid-samples", s->missing_tid_samples, false },
+		{ "counter/idle-tid-samples", s->idle_tid_samples, false },
+		{ "counter/missing-timestamp-samples", s->missing_timestamp_samples, false },
+		{ "counter/empty-stack-samples", s->empty_stack_samples, false },
+		{ "counter/failed-samples", s->failed_samples, false },
+		{ "counter/truncated-frame-markers", s->truncated_frame_markers, true },
+		{ "counter/sample-errors", spulse_summary_sample_errors(s), true },
+		{ "counter/unwind-fallbacks", spulse_summary_unwind_fallbacks(s), true },
+		{ "counter/uncovered-cpus", rec->uncovered_cpus, true },
+		{ "counter/cut-off-cpu-samples", offcpu_cut(rec), false },
 	};
 	int r = 0;
 
@@ -201,6 +224,7 @@ int annotate_end(struct spulse_recorder *rec, struct spulse_error **err)
 			     s->sampling_event == SPULSE_EVENT_CYCLES ? "cycles" : "cpu-clock",
 			     err);
 	for (size_t i = 0; i < ARRAY_LEN(counters) && r == 0; i++)
-		r = put_number(rec, counters[i].key, counters[i].value, err);
+		if (counters[i].usual || counters[i].value)
+			r = put_number(rec, counters[i].key, counters[i].value, err);
 	return r < 0 ? r : put_losses(rec, err);
 }

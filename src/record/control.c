@@ -298,7 +298,8 @@ static bool is_complete(const struct spulse_recording_summary *s)
 	return s->sample_events == s->samples + s->missing_pid_samples + s->missing_tid_samples +
 					   s->idle_tid_samples + s->missing_timestamp_samples +
 					   s->empty_stack_samples + s->excluded_kernel_samples +
-					   s->queued_samples + s->failed_samples;
+					   s->queued_samples + s->failed_samples +
+					   s->other_program_samples;
 }
 
 /* Keeps the first failure; the next is attached to it, others are dropped. */

@@ -177,7 +177,8 @@ static int on_comm(struct spulse_recorder *rec, const struct perf_event *event,
 		if (!threads_find(rec, event->tid) &&
 		    !threads_add(rec, event->pid, event->tid, rec->inherits))
 			return err_no_memory(err);
-	} else if (rec_annotates(rec)) {
+	} else {
+		select_process(rec, process, event->comm.name, event->comm.len);
 		r = annotate_process(rec, process, event->comm.name, event->comm.len, err);
 		if (r < 0)
 			return r;

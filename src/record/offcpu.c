@@ -17,6 +17,7 @@ enum { MAX_SAMPLES_OF_A_WAIT = 1 << 20 };
 struct waiting {
 	pid_t pid, tid;
 	bool blocked;
+	bool truncated; /* its stack ends with the marker */
 	uint64_t since, carried;
 	VEC(uint32_t) frames;
 };
@@ -81,8 +82,10 @@ int offcpu_sample(struct spulse_recorder *rec, struct rec_process *process,
 		  const struct perf_event *event, struct spulse_error **err)
 {
 	struct rec_off_cpu *off = rec->off_cpu;
+	uint64_t markers = rec->summary.truncated_frame_markers;
 	struct waiting *w;
 	size_t n = 1;
+	bool truncated;
 	int r;
 
 	if (!off)
@@ -91,6 +94,9 @@ int offcpu_sample(struct spulse_recorder *rec, struct rec_process *process,
 	r = sample_collect(rec, process, event, &n, err);
 	if (r < 0)
 		return r;
+	/* Counted for each sample that the wait becomes. */
+	truncated = rec->summary.truncated_frame_markers != markers;
+	rec->summary.truncated_frame_markers = markers;
 	w = find_or_add(off, event->pid, event->tid);
 	if (!w)
 		return err_no_memory(err);
@@ -102,6 +108,7 @@ int offcpu_sample(struct spulse_recorder *rec, struct rec_process *process,
 	w->pid = event->pid;
 	w->since = event->time;
 	w->blocked = true;
+	w->truncated = truncated;
 	return 0;
 }
 
@@ -126,10 +133,12 @@ static int write_wait(struct spulse_recorder *rec, struct waiting *w, uint64_t u
 
 		r = spool_writer_sample(rec->writer, &sample, w->frames.data, w->frames.len, err);
 		rec->summary.sample_events++;
-		if (r == 0)
+		if (r == 0) {
 			rec->summary.samples++;
-		else
+			rec->summary.truncated_frame_markers += w->truncated;
+		} else {
 			rec->summary.failed_samples++;
+		}
 	}
 	return r;
 }

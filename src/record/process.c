@@ -47,6 +47,7 @@ struct rec_process *process_add(struct spulse_recorder *rec, pid_t pid,
 		return NULL;
 	}
 	rec->processes.data[rec->processes.len++] = process;
+	select_process(rec, process, NULL, 0);
 	return process;
 }
 
@@ -178,6 +179,7 @@ static int inherit(struct spulse_recorder *rec, struct rec_process *parent,
 	child->exe_device = parent->exe_device;
 	child->exe_inode = parent->exe_inode;
 	child->perf_support = parent->perf_support;
+	child->unwanted = parent->unwanted;
 	r = python_set(rec, child, parent->python, time, err);
 	if (r == 0)
 		r = modules_fork(rec, parent, child, err);
@@ -225,6 +227,7 @@ int process_exec(struct spulse_recorder *rec, struct rec_process *process,
 		r = python_set(rec, process, false, event->has_time ? event->time : 0, err);
 	process->perf_support = REC_PYTHON_UNKNOWN;
 	process->warned = false;
+	select_process(rec, process, event->comm.name, event->comm.len);
 	threads_remove_process(rec, process->pid, process->pid);
 	if (!rec->offline)
 		process_read_exe(process);

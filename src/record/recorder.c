@@ -67,10 +67,15 @@ int recorder_new(const struct spulse_recorder_options *options, struct spulse_re
 		return err_no_memory(err);
 	rec->fd = -1;
 	rec->options = *options;
+	rec->options.comm = NULL;
+	rec->comm_pattern = options->comm ? strdup(options->comm) : NULL;
 	rec->summary.size = sizeof(rec->summary);
 	rec->poll.size = sizeof(rec->poll);
 	rec->summary.kernel_enabled = options->include_kernel;
-	r = image_cache_new(MAX_IMAGES, MAX_IMAGE_BYTES, &rec->images, err);
+	if (options->comm && !rec->comm_pattern)
+		r = err_no_memory(err);
+	else
+		r = image_cache_new(MAX_IMAGES, MAX_IMAGE_BYTES, &rec->images, err);
 	if (r < 0)
 		spulse_recorder_free(rec);
 	else
@@ -180,7 +185,7 @@ static int check_call(pid_t pid, enum spulse_attach_mode mode,
 {
 	if ((unsigned int)mode > SPULSE_ATTACH_ON_EXEC)
 		return err_set(err, SPULSE_ERROR_INVALID_INPUT, "unknown attach mode");
-	if (!options->system_wide && !spulse_pid_valid(pid))
+	if (!spulse_pid_valid(pid) && !(options->system_wide && pid == 0))
 		return err_set(err, SPULSE_ERROR_INVALID_INPUT, "%d is not a process id", pid);
 	return output_check(target, err);
 }
@@ -311,6 +316,7 @@ void spulse_recorder_free(struct spulse_recorder *rec)
 	interner_release(&rec->strings);
 	spulse_error_free(rec->terminal);
 	free(rec->frames);
+	free(rec->comm_pattern);
 	free(rec->path);
 	free(rec);
 }

@@ -62,6 +62,7 @@ struct rec_process {
 	struct u64map tried_pages;  /* looked up in maps since the last change */
 	bool warned;		    /* of unreadable maps */
 	bool named;		    /* comm was written */
+	bool unwanted;		    /* its name is not one of those that are asked for */
 	uint32_t threads;
 };
 
@@ -92,6 +93,7 @@ struct rec_off_cpu; /* offcpu.c */
 
 struct spulse_recorder {
 	struct spulse_recorder_options options;
+	char *comm_pattern; /* NULL: every process is asked for */
 	struct perf_events *events; /* NULL: another source */
 	struct perf_source *source;
 	struct merge merge;
@@ -231,6 +233,10 @@ int python_check(struct spulse_recorder *rec, struct rec_process *process,
 		 const struct rec_mapping *mapping, uint64_t time, struct spulse_error **err);
 int python_set(struct spulse_recorder *rec, struct rec_process *process, bool on, uint64_t time,
 	       struct spulse_error **err);
+/* select.c */
+/* Whether a process is asked for, by its present name (NULL: as /proc has it). */
+void select_process(const struct spulse_recorder *rec, struct rec_process *process,
+		    const char *comm, size_t len);
 /* sample.c */
 int sample_take(struct spulse_recorder *rec, const struct perf_event *event,
 		struct spulse_error **err);

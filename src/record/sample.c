@@ -243,6 +243,10 @@ static int take(struct spulse_recorder *rec, const struct perf_event *event,
 
 	if (!process)
 		return -(int)spulse_error_kind(*err);
+	if (process->unwanted) {
+		rec->summary.other_program_samples++;
+		return 0;
+	}
 	r = name_thread(rec, event, err);
 	if (r == 0)
 		r = sample_collect(rec, process, event, &n, err);
@@ -261,6 +265,8 @@ static int take_switch(struct spulse_recorder *rec, const struct perf_event *eve
 	process = process_of(rec, event, err);
 	if (!process)
 		return -(int)spulse_error_kind(*err);
+	if (process->unwanted)
+		return 0;
 	r = name_thread(rec, event, err);
 	return r < 0 ? r : offcpu_sample(rec, process, event, err);
 }

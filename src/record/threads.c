@@ -143,7 +143,7 @@ int threads_open(struct spulse_recorder *rec, pid_t pid, const pid_t *tids, size
 static int take_new(struct spulse_recorder *rec, pid_t pid, const struct proc_tids *listed,
 		    struct spulse_error **err)
 {
-	bool inherits = threads_any_inherits(rec, pid);
+	bool inherits = rec->options.system_wide || threads_any_inherits(rec, pid);
 	VEC(pid_t) missing = { 0 };
 	int r = 0;
 

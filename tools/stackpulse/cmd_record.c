@@ -8,59 +8,32 @@
 #include <time.h>
 
 #include "cli.h"
+#include "recopts.h"
 #include "recording.h"
 #include "spoolfile.h"
 #include "tool.h"
 
 enum { DEFAULT_FREQUENCY = 1000, DEFAULT_STACK_SIZE = 32768 };
 
-/* What the command line asks for. */
-struct request {
-	/* 0 = the default. */
-	uint64_t frequency;
-	bool frequency_maximum;
-	const char *path;
-	int64_t duration_ns;
-	uint64_t stack_size;
-	bool kernel;
-	bool no_children;
-	bool no_annotations;
-	int mode;
-	int format;
-	bool quiet;
-	struct cli_pids pids;
-	const char *const *command;
-};
-
-static const char *parse_frequency(void *target, const char *text)
-{
-	struct request *request = target;
-	uint64_t value;
-
-	request->frequency_maximum = !strcmp(text, "max");
-	request->frequency = 0;
-	if (request->frequency_maximum)
-		return NULL;
-	if (!cli_parse_number(text, &value) || !value || value > UINT32_MAX)
-		return "must be a whole number of samples per second above 0, or \"max\"";
-	request->frequency = value;
-	return NULL;
-}
-
-static void describe(const struct request *request, char *buf, size_t size)
+/* How people call what is recorded. */
+static void describe(const struct recopts *request, char *buf, size_t size)
 {
 	size_t used = 0;
 
-	if (request->command) {
-		for (size_t i = 0; request->command[i] && used < size; i++)
-			used += (size_t)snprintf(buf + used, size - used, "%s%s", i ? " " : "",
-						 request->command[i]);
-		return;
-	}
-	used = (size_t)snprintf(buf, size, "process");
+	if (request->everyone)
+		used = (size_t)snprintf(buf, size, "every process");
+	else if (!request->command)
+		used = (size_t)snprintf(buf, size, "process");
 	for (size_t i = 0; i < request->pids.count && used < size; i++)
 		used += (size_t)snprintf(buf + used, size - used, "%s %d", i ? "," : "",
 					 (int)request->pids.pids[i]);
+	if (request->everyone && request->command && used < size)
+		used += (size_t)snprintf(buf + used, size - used, " during ");
+	for (size_t i = 0; request->command && request->command[i] && used < size; i++)
+		used += (size_t)snprintf(buf + used, size - used, "%s%s", i ? " " : "",
+					 request->command[i]);
+	if (request->comm && used < size)
+		snprintf(buf + used, size - used, ", of it what is called %s", request->comm);
 }
 
 /* The usual rate, or less where the kernel's limit is lower. */
@@ -77,7 +50,7 @@ static uint32_t default_frequency(bool quiet)
 	return maximum ? maximum : 1;
 }
 
-static struct spulse_recorder_options recorder_options(const struct request *request)
+static struct spulse_recorder_options recorder_options(const struct recopts *request)
 {
 	struct spulse_recorder_options options = {
 		.size = sizeof(options),
@@ -88,6 +61,9 @@ static struct spulse_recorder_options recorder_options(const struct request *req
 		.follow = request->no_children ? SPULSE_FOLLOW_NONE : SPULSE_FOLLOW_DESCENDANTS,
 		.format = request->format ? SPULSE_SPOOL_FORMAT_3 : SPULSE_SPOOL_FORMAT_4,
 		.annotate = !request->no_annotations,
+		.system_wide = request->everyone,
+		.off_cpu = request->off_cpu,
+		.comm = request->comm,
 	};
 	struct timespec now;
 
@@ -106,29 +82,67 @@ static struct spulse_recorder_options recorder_options(const struct request *req
 	return options;
 }
 
-/* Attaches to what runs already, or to the command that waits. */
-static int start(const struct request *request, struct spoolfile *file,
+/*
+ * Attaches to the first of the processes that is alive; those before it are gone. Fails with the
+ * last one's error when all are.
+ */
+static int attach_first(const struct recopts *request, struct spoolfile *file,
+			const struct spulse_recorder_options *options, size_t *next,
+			struct spulse_recorder **recorder_out, struct spulse_error **err)
+{
+	enum spulse_attach_mode mode = request->mode ? SPULSE_ATTACH_RUNNING : SPULSE_ATTACH_STOP;
+
+	for (;;) {
+		pid_t pid = request->pids.pids[(*next)++];
+		struct spulse_error *why = NULL;
+		int r = spoolfile_attach(file, pid, mode, options, recorder_out, &why);
+
+		if (r >= 0)
+			return r;
+		if (spulse_error_kind(why) != SPULSE_ERROR_TARGET_GONE ||
+		    *next == request->pids.count) {
+			*err = why;
+			return r;
+		}
+		spulse_error_free(why);
+		tool_message("process %d ended before it could be recorded", (int)pid);
+	}
+}
+
+/* Attaches to what runs already. */
+static int attach_all(const struct recopts *request, struct spoolfile *file,
+		      const struct spulse_recorder_options *options,
+		      struct spulse_recorder **recorder_out, struct spulse_error **err)
+{
+	enum spulse_attach_mode mode = request->mode ? SPULSE_ATTACH_RUNNING : SPULSE_ATTACH_STOP;
+	size_t next = 0;
+	int r = attach_first(request, file, options, &next, recorder_out, err);
+
+	for (; r >= 0 && next < request->pids.count; next++) {
+		enum spulse_attach_outcome outcome;
+
+		r = spulse_recorder_attach_process(*recorder_out, request->pids.pids[next], mode,
+						   &outcome, err);
+		if (r >= 0 && outcome == SPULSE_ATTACH_EXITED)
+			tool_message("process %d ended before it could be recorded",
+				     (int)request->pids.pids[next]);
+	}
+	return r;
+}
+
+static int start(const struct recopts *request, struct spoolfile *file,
 		 struct spulse_launch *launch, struct spulse_recorder **recorder_out,
 		 struct spulse_error **err)
 {
 	const struct spulse_recorder_options options = recorder_options(request);
-	enum spulse_attach_mode mode = request->mode ? SPULSE_ATTACH_RUNNING : SPULSE_ATTACH_STOP;
-	int r;
 
+	if (request->everyone)
+		return spoolfile_attach(file, launch ? spulse_launch_pid(launch) : 0,
+					SPULSE_ATTACH_RUNNING, &options, recorder_out, err);
 	if (launch)
 		return spoolfile_attach(file, spulse_launch_pid(launch), SPULSE_ATTACH_ON_EXEC,
 					&options, recorder_out, err);
-	r = spoolfile_attach(file, request->pids.pids[0], mode, &options, recorder_out, err);
-	for (size_t i = 1; r >= 0 && i < request->pids.count; i++) {
-		enum spulse_attach_outcome outcome;
-
-		r = spulse_recorder_attach_process(*recorder_out, request->pids.pids[i], mode,
-						   &outcome, err);
-		if (r >= 0 && outcome == SPULSE_ATTACH_EXITED)
-			tool_message("process %d ended before it could be recorded",
-				     (int)request->pids.pids[i]);
-	}
-	return r;
+	return attach_all(request, file, &options, recorder_out, err);
 }
 
 /* What to do about an error that a newcomer is likely to meet. */
@@ -174,7 +188,7 @@ static int command_status(const struct recording *recording)
 	return WEXITSTATUS(recording->wait_status);
 }
 
-static int run(const struct request *request, struct spoolfile *file, struct spulse_launch *launch,
+static int run(const struct recopts *request, struct spoolfile *file, struct spulse_launch *launch,
 	       struct spulse_recorder *recorder, const char *target)
 {
 	struct spulse_recording_summary summary = {.size = sizeof(summary)};
@@ -184,10 +198,13 @@ static int run(const struct request *request, struct spoolfile *file, struct spu
 		.launch = launch,
 		.pids = request->pids.pids,
 		.pid_count = request->pids.count,
+		.everyone = request->everyone,
+		.off_cpu = request->off_cpu,
 		.file = file,
 		.target = target,
 		.duration_ns = request->duration_ns,
 		.quiet = request->quiet,
+		.json = request->json,
 		.kernel_wanted = request->kernel,
 		.stack_size = request->stack_size ? request->stack_size : DEFAULT_STACK_SIZE,
 	};
@@ -208,7 +225,7 @@ static int run(const struct request *request, struct spoolfile *file, struct spu
 	return r < 0 ? TOOL_RECORD_FAILED : command_status(&recording);
 }
 
-static int record(const struct request *request, struct spoolfile *file)
+static int record(const struct recopts *request, struct spoolfile *file)
 {
 	SPULSE_CLEANUP(launch) launch = NULL;
 	SPULSE_CLEANUP(recorder) recorder = NULL;
@@ -236,84 +253,69 @@ static int record(const struct request *request, struct spoolfile *file)
 	return run(request, file, launch, recorder, target);
 }
 
-static int check(const struct cli_spec *spec, struct request *request, int argc, char **argv)
+static int check(const struct cli_spec *spec, struct recopts *request, int argc, char **argv)
 {
 	if (argc && request->pids.count)
 		return cli_usage_error(spec, "either -p or a command, not both");
-	if (!argc && !request->pids.count)
-		return cli_usage_error(spec, "nothing to record: give -p PID or -- CMD");
+	if (request->everyone && request->pids.count)
+		return cli_usage_error(spec, "either -a or -p, not both");
+	if (request->everyone && request->no_children)
+		return cli_usage_error(spec, "-a records every process: --no-children does not "
+					     "go with it");
+	if (!argc && !request->pids.count && !request->everyone)
+		return cli_usage_error(spec, "nothing to record: give -p PID, -a or -- CMD");
 	if (argc && !*argv[0])
 		return cli_usage_error(spec, "the command's name is empty");
 	request->command = argc ? (const char *const *)argv : NULL;
+	request->quiet |= request->json;
 	return CLI_GO_ON;
 }
+
+static const char usage[] = "[OPTION...] (-p PID[,PID...] | -a | [--] CMD [ARG...])";
+
+static const char about[] =
+	"Samples the call stacks of a command, of running processes or of the whole machine into a "
+	"file. Threads and child processes are followed. Ctrl-C, SIGTERM and SIGHUP end a "
+	"recording with everything saved.\n\n"
+	"The exit status is the command's own (128 + signal number when a signal ended it), or 0 "
+	"without one; 125 when recording failed, 126 when the command cannot be executed, 127 when "
+	"it is not found.";
 
 static const char examples[] =
 	"  stackpulse record -- ./app --fast      from the first instruction to the end\n"
 	"  stackpulse record -p 1234 -d 10        a running process, for ten seconds\n"
 	"  stackpulse record -F 99 -o night.spool -p 1234,1240\n"
-	"  stackpulse record --kernel -- make     with kernel frames\n";
+	"  stackpulse record --off-cpu -- ./app   with the time that it waits\n"
+	"  stackpulse record --comm 'cc1*' -- make\n"
+	"  stackpulse record -a --kernel -d 10    the whole machine\n";
 
 int cmd_record(int argc, char **argv)
 {
-	static const char *const modes[] = {"stop", "running", NULL};
-	static const char *const formats[] = {"4", "3", NULL};
-	struct request request = {.path = TOOL_DEFAULT_SPOOL, .duration_ns = -1};
-	const struct cli_option options[] = {
-		{'F', "frequency", CLI_CUSTOM, &request, "HZ",
-		 .help = "Samples per second of CPU time, or \"max\" for as many as the kernel "
-			 "permits. Default: 1000.",
-		 .parse = parse_frequency},
-		{'o', "output", CLI_STRING, &request.path, "FILE",
-		 .help = "Write to FILE instead of stackpulse.spool. An older FILE becomes "
-			 "FILE.old."},
-		{'d', "duration", CLI_SECONDS, &request.duration_ns, "SECONDS",
-		 .help = "Stop recording after that time. The recorded program runs on; a command "
-			 "is waited for."},
-		{'p', "pid", CLI_CUSTOM, &request.pids, "PID[,PID...]",
-		 .help = "Record running processes until they end, or until Ctrl-C.",
-		 .parse = cli_parse_pids},
-		{0, "stack-size", CLI_SIZE, &request.stack_size, "BYTES",
-		 .help = "User stack copied for each sample, at most 65528. More means longer "
-			 "stacks and more work. Default: 32k.",
-		 .minimum = 1, .maximum = SPULSE_MAX_SAMPLE_USER_STACK},
-		{0, "kernel", CLI_FLAG, &request.kernel, NULL,
-		 .help = "Record kernel frames, where the system permits it."},
-		{0, "no-children", CLI_FLAG, &request.no_children, NULL,
-		 .help = "Record no child processes."},
-		{0, "mode", CLI_CHOICE, &request.mode, "stop|running",
-		 .help = "How to attach with -p. \"stop\" stops the process for about a "
-			 "millisecond, so that no thread is missed; \"running\" does not touch it. "
-			 "Default: stop.",
-		 .choices = modes},
-		{0, "format", CLI_CHOICE, &request.format, "3|4",
-		 .help = "Version of the file format. Default: 4.", .choices = formats},
-		{0, "no-annotations", CLI_FLAG, &request.no_annotations, NULL,
-		 .help = "Leave out names, build IDs, host and counters."},
-		{'q', "quiet", CLI_FLAG, &request.quiet, NULL,
-		 .help = "Say nothing but warnings and errors."},
+	struct recopts request = {.path = TOOL_DEFAULT_SPOOL, .duration_ns = -1};
+	struct cli_option targets[RECOPTS_TARGETS], samples[RECOPTS_SAMPLES],
+		outputs[RECOPTS_OUTPUTS];
+	const struct cli_group groups[] = {
+		CLI_GROUP("What to record", targets),
+		CLI_GROUP("Samples", samples),
+		CLI_GROUP("Output", outputs),
 	};
-	const struct cli_group groups[] = {CLI_GROUP("Options", options)};
 	const struct cli_spec spec = {
 		.command = "record",
-		.usage = "[OPTION...] (-p PID[,PID...] | [--] CMD [ARG...])",
-		.about =
-			"Samples the call stacks of a command or of running processes into a file. "
-			"Threads and child processes are followed. Ctrl-C, SIGTERM and SIGHUP end "
-			"a "
-			"recording with everything saved.\n\n"
-			"The exit status is the command's own (128 + signal number when a signal "
-			"ended it) or with -p 0; 125 when recording failed, 126 when the command "
-			"cannot be executed, 127 when it is not found.",
+		.usage = usage,
+		.about = about,
 		.groups = groups,
-		.group_count = 1,
+		.group_count = sizeof(groups) / sizeof(groups[0]),
 		.examples = examples,
 		.maximum_arguments = SIZE_MAX,
 		.stop_at_argument = true,
 	};
 	struct spoolfile file;
-	int status = cli_parse(&spec, &argc, &argv);
+	int status;
 
+	recopts_targets(&request, targets);
+	recopts_samples(&request, samples);
+	recopts_outputs(&request, outputs);
+	status = cli_parse(&spec, &argc, &argv);
 	if (status == CLI_GO_ON)
 		status = check(&spec, &request, argc, argv);
 	if (status != CLI_GO_ON)

@@ -44,6 +44,11 @@ struct out *out_stdout(void)
 	return out_new(STDOUT_FILENO);
 }
 
+struct out *out_stderr(void)
+{
+	return out_new(STDERR_FILENO);
+}
+
 /* Devices, pipes and the like are written in place: they cannot be replaced by a rename. */
 static bool written_in_place(const char *path)
 {

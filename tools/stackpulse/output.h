@@ -20,6 +20,7 @@ enum out_color { OUT_COLOR_AUTO, OUT_COLOR_ALWAYS, OUT_COLOR_NEVER };
 
 /* Starts writing to stdout. Never fails. */
 struct out *out_stdout(void);
+struct out *out_stderr(void);
 /*
  * Starts writing to a file that is put in place by out_close(): until then an existing file
  * stays as it was. "-" is stdout. Prints its own error and returns NULL when it cannot.

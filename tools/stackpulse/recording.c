@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "counters.h"
 #include "cuts.h"
 #include "recording.h"
 #include "text.h"
@@ -110,6 +111,8 @@ static int target_lives(struct recording *recording, struct spulse_error **err)
 			recording->ended = true;
 		return r < 0 ? r : r == 0;
 	}
+	if (recording->everyone)
+		return 1;
 	for (size_t i = 0; i < recording->pid_count; i++) {
 		r = spulse_recorder_process_is_active(recording->recorder, recording->pids[i], err);
 		if (r)
@@ -174,32 +177,6 @@ int recording_run(struct recording *recording, struct spulse_recording_summary *
 	return r < 0 ? r : end;
 }
 
-static void tell_losses(const struct spulse_recording_summary *summary)
-{
-	const struct {
-		uint64_t count;
-		const char *reason;
-	} dropped[] = {
-		{summary->excluded_kernel_samples, "taken in the kernel"},
-		{summary->idle_tid_samples, "of the idle task"},
-		{summary->missing_pid_samples, "without a process id"},
-		{summary->missing_tid_samples, "without a thread id"},
-		{summary->missing_timestamp_samples, "without a time"},
-		{summary->empty_stack_samples, "without any frame"},
-		{summary->failed_samples, "because of an error"},
-	};
-	char count[32];
-
-	for (size_t i = 0; i < sizeof(dropped) / sizeof(dropped[0]); i++)
-		if (dropped[i].count)
-			tool_message("not recorded: %s samples %s",
-				     text_count(count, dropped[i].count), dropped[i].reason);
-	if (summary->lost_events)
-		tool_message("the kernel dropped %s records because we did not read fast enough; "
-			     "a lower -F or a smaller --stack-size helps",
-			     text_count(count, summary->lost_events));
-}
-
 static double share(uint64_t part, uint64_t whole)
 {
 	return whole ? 100.0 * (double)part / (double)whole : 0;
@@ -253,12 +230,32 @@ static void tell_quality(const struct recording *recording,
 		advise_on_cuts(recording, summary);
 }
 
+static void print_json(const struct recording *recording,
+		       const struct spulse_recording_summary *summary)
+{
+	struct out *out = out_stderr();
+	struct json json;
+
+	json_init(&json, out);
+	json_begin_object(&json);
+	json_field_bytes(&json, "file", recording->file->path, strlen(recording->file->path));
+	if (recording->file->regular)
+		json_field_uint(&json, "file_bytes", spoolfile_bytes(recording->file));
+	json_field_uint(&json, "elapsed_ns", (uint64_t)(now_ns() - recording->started_ns));
+	counters_json(&json, summary);
+	json_end_object(&json);
+	json_end_line(&json);
+	out_close(out, TOOL_DONE);
+}
+
 void recording_tell(const struct recording *recording,
 		    const struct spulse_recording_summary *summary)
 {
 	bool usual = !strcmp(recording->file->path, TOOL_DEFAULT_SPOOL);
 	char bytes[32], size[40] = "", elapsed[32];
 
+	if (recording->json)
+		print_json(recording, summary);
 	if (recording->quiet)
 		return;
 	if (recording->file->regular)
@@ -270,8 +267,10 @@ void recording_tell(const struct recording *recording,
 	if (summary->samples)
 		tell_quality(recording, summary);
 	else
-		tool_message("no samples: what was recorded used hardly any CPU time");
-	tell_losses(summary);
+		tool_message("no samples: what was recorded used hardly any CPU time%s",
+			     recording->off_cpu ? "" : "; --off-cpu records the time that it "
+						       "waits");
+	counters_tell(summary);
 	if (recording->file->kept_old)
 		tool_message("the recording before it is %s.old", recording->file->path);
 	if (recording->file->regular && summary->samples)

@@ -18,12 +18,17 @@ struct recording {
 	struct spulse_launch *launch;
 	const pid_t *pids;
 	size_t pid_count;
+	/* Every process of the machine is recorded: without a command nothing ends that. */
+	bool everyone;
+	bool off_cpu;
 	const struct spoolfile *file;
 	/* How people call what is recorded. */
 	const char *target;
 	/* -1: no limit. */
 	int64_t duration_ns;
 	bool quiet;
+	/* The closing text is one JSON object. */
+	bool json;
 	bool kernel_wanted;
 	uint64_t stack_size;
 	int64_t started_ns;

@@ -1,0 +1,17 @@
+/* SPDX-FileCopyrightText: StackPulse contributors */
+/* SPDX-License-Identifier: MIT */
+#ifndef TOOL_COUNTERS_H
+#define TOOL_COUNTERS_H
+
+/* The counters of a recording, for people and as JSON. */
+
+#include <stackpulse/stackpulse.h>
+
+#include "json.h"
+
+/* Says what was not recorded, reason by reason. */
+void counters_tell(const struct spulse_recording_summary *summary);
+/* Every counter as a field of the open object. */
+void counters_json(struct json *json, const struct spulse_recording_summary *summary);
+
+#endif
