@@ -48,6 +48,7 @@ struct image_section {
 struct image_symbol {
 	uint64_t value, size;
 	const char *name; /* lives as long as the image */
+	uint32_t index;	  /* in the table, as relocations count */
 	uint8_t type, bind, visibility;
 	uint16_t shndx;
 };

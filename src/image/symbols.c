@@ -82,7 +82,7 @@ int image_symbols(struct image *image, bool dynamic,
 			continue;
 		symbol = (struct image_symbol){
 			.value = sym.st_value, .size = sym.st_size,
-			.name = table.strings + sym.st_name,
+			.name = table.strings + sym.st_name, .index = i,
 			.type = ELF64_ST_TYPE(sym.st_info), .bind = ELF64_ST_BIND(sym.st_info),
 			.visibility = ELF64_ST_VISIBILITY(sym.st_other), .shndx = sym.st_shndx,
 		};

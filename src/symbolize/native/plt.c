@@ -31,7 +31,10 @@ static bool add_dynamic_name(void *data, const struct image_symbol *symbol)
 {
 	struct plt *plt = data;
 
-	if (!vec_push(&plt->names, symbol->name))
+	/* Symbol 0 is never told, and neither is one without a readable name. */
+	while (plt->names.len < symbol->index && !plt->failed)
+		plt->failed = !vec_push(&plt->names, NULL);
+	if (!plt->failed && !vec_push(&plt->names, symbol->name))
 		plt->failed = true;
 	return !plt->failed;
 }
