@@ -76,8 +76,8 @@ static rule_t compile_x86_cfa(const struct cfi_rule *cfa)
 	if (cfa->reg == CFI_X86_RSP) {
 		if (n < 1)
 			return RULE_SLOW;
-		return n - 1 > RULE_MAX_CAPTURE / 8 ? rule_make(RULE_TRUNCATED, 0, 0)
-						    : rule_make(RULE_SP, MIN(n, 8191), 0);
+		return n > RULE_MAX_CAPTURE / 8 ? rule_make(RULE_TRUNCATED, 0, 0)
+						: rule_make(RULE_SP, n, 0);
 	}
 	if (n < -8192 || n > 8191)
 		return RULE_SLOW;

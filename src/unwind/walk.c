@@ -410,8 +410,11 @@ enum walk_next walk_frame_pointer(struct walk *w, enum spulse_unwind_fallback re
 
 	if (!w->fp_known)
 		return walk_fail(w, SPULSE_SAMPLE_ERROR_STACK_TRUNCATED);
+	/* The outermost frame, unless a table says that there is a caller. */
 	if (w->fp == 0)
-		return walk_complete(w);
+		return reason < SPULSE_UNWIND_FALLBACK_MOVED_BACKWARDS
+			       ? walk_complete(w)
+			       : walk_fail(w, SPULSE_SAMPLE_ERROR_STACK_TRUNCATED);
 	if (w->fp < w->sp || w->fp % 8)
 		return walk_fail(w, SPULSE_SAMPLE_ERROR_MOVED_BACKWARDS);
 	if (!walk_word(w, w->fp, &fp) || !walk_word(w, w->fp + 8, &ra))

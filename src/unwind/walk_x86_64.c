@@ -19,13 +19,6 @@ static enum walk_next to_caller(struct walk *w, uint64_t cfa, rule_t rule, uint6
 	return walk_advance(w);
 }
 
-static enum walk_next outside(struct walk *w, uint64_t address)
-{
-	return walk_fail(w, address + 8 < w->stack_start && address >= w->sp
-				    ? SPULSE_SAMPLE_ERROR_INTEGER_OVERFLOW
-				    : SPULSE_SAMPLE_ERROR_STACK_TRUNCATED);
-}
-
 /* Return address below the CFA, and the frame pointer. */
 static enum walk_next by_cfa(struct walk *w, uint64_t cfa, rule_t rule)
 {
@@ -35,7 +28,7 @@ static enum walk_next by_cfa(struct walk *w, uint64_t cfa, rule_t rule)
 		return cfa <= w->sp ? walk_fail(w, w->sp - cfa < UINT64_C(1) << 63
 							   ? SPULSE_SAMPLE_ERROR_MOVED_BACKWARDS
 							   : SPULSE_SAMPLE_ERROR_INTEGER_OVERFLOW)
-				    : outside(w, cfa - 8);
+				    : walk_fail(w, SPULSE_SAMPLE_ERROR_STACK_TRUNCATED);
 	if (cfa <= w->sp)
 		return walk_fail(w, SPULSE_SAMPLE_ERROR_MOVED_BACKWARDS);
 	if (ra == 0)
