@@ -24,7 +24,7 @@ struct perf_sys {
 	int (*set_limit)(int resource, const struct rlimit *limit);
 	/* Whether this process has a capability. */
 	bool (*capable)(int capability);
-	/* Effective user of a process, and the owner of its /proc folder (another one when it is
+	/* Effective user of a process, and the owner of its files in /proc (another one when it is
 	 * not dumpable). */
 	int (*owners)(pid_t pid, uid_t *user, uid_t *folder);
 	/* First number of a file. */

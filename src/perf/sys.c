@@ -87,9 +87,9 @@ static int sys_owners(pid_t pid, uid_t *user, uid_t *folder)
 	struct stat st;
 	int r;
 
-	snprintf(path, sizeof(path), "/proc/%d", pid);
-	r = stat(path, &st) < 0 ? -errno : 0;
+	/* The folder itself always belongs to the process's user. */
 	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	r = stat(path, &st) < 0 ? -errno : 0;
 	if (r == 0)
 		r = read_file(path, 65536, &text);
 	if (r == 0) {

@@ -140,8 +140,9 @@ static int stop(struct attaching *a, struct spulse_error **err)
 	if (r < 0)
 		return r;
 	if (outcome == PROC_STOP_TRACED || outcome == PROC_STOP_FAILED) {
-		log_debug("process %d is attached while it runs: %s", a->attach->pid,
-			  proc_stop_reason(a->stop));
+		log_warning("process %d is not stopped to be attached, a thread that starts "
+			    "meanwhile may be missed: %s",
+			    a->attach->pid, proc_stop_reason(a->stop));
 		return 0;
 	}
 	a->stopped = true;

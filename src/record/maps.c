@@ -38,8 +38,9 @@ static struct rec_mapping mapping_of(const struct proc_map *map)
 	return mapping;
 }
 
-static void warn_once(struct rec_process *process, const struct spulse_error *why)
+static void do_without(struct rec_process *process, const struct spulse_error *why)
 {
+	unw_space_set_partial(process->space, true);
 	if (!process->warned)
 		log_warning("mappings of process %d cannot be read, its addresses are recorded "
 			    "as they are: %s",
@@ -48,7 +49,7 @@ static void warn_once(struct rec_process *process, const struct spulse_error *wh
 }
 
 int maps_read(struct spulse_recorder *rec, struct rec_process *process,
-		      struct proc_maps *maps, bool *gone, struct spulse_error **err)
+	      struct proc_maps *maps, bool *gone, struct spulse_error **err)
 {
 	struct spulse_error *why = NULL;
 	int r, alive;
@@ -65,10 +66,11 @@ int maps_read(struct spulse_recorder *rec, struct rec_process *process,
 	} else if (r < 0 && spulse_error_kind(why) == SPULSE_ERROR_NO_MEMORY) {
 		r = err_repeat(err, why);
 	} else if (r < 0) {
-		warn_once(process, why);
+		do_without(process, why);
 		r = 0;
 	} else {
 		r = alive;
+		unw_space_set_partial(process->space, false);
 	}
 	spulse_error_free(why);
 	return r;

@@ -227,6 +227,8 @@ int process_exec(struct spulse_recorder *rec, struct rec_process *process,
 		r = python_set(rec, process, false, event->has_time ? event->time : 0, err);
 	process->perf_support = REC_PYTHON_UNKNOWN;
 	process->warned = false;
+	/* The records that follow name every mapping of the new program. */
+	unw_space_set_partial(process->space, false);
 	select_process(rec, process, event->comm.name, event->comm.len);
 	threads_remove_process(rec, process->pid, process->pid);
 	if (!rec->offline)

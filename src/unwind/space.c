@@ -49,6 +49,7 @@ struct unw_space *unw_space_fork(struct unw_space *parent)
 	if (!space)
 		return NULL;
 	space->tag = new_tag();
+	space->partial = parent->partial;
 	space->table = parent->table;
 	if (space->table)
 		space->table->refs++;
@@ -68,6 +69,11 @@ void unw_space_clear(struct unw_space *space)
 	table_unref(space->table);
 	space->table = NULL;
 	space->tag = new_tag();
+}
+
+void unw_space_set_partial(struct unw_space *space, bool partial)
+{
+	space->partial = partial;
 }
 
 /* First mapping that ends above an address. */

@@ -16,6 +16,7 @@ struct unw_space {
 	/* Names this state of this space in the rule cache; never 0, never used twice. */
 	uint32_t tag;
 	struct space_table *table; /* NULL while empty */
+	bool partial;
 };
 
 #endif

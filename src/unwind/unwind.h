@@ -73,6 +73,11 @@ int unw_space_map(struct unw_space *space, const struct unw_map *map, struct spu
 void unw_space_unmap(struct unw_space *space, uint64_t start, uint64_t end);
 /* Forgets every mapping. */
 void unw_space_clear(struct unw_space *space);
+/*
+ * Whether code may lie where no mapping is known, because the mappings could not be read: frame
+ * pointers then lead there too. A space without any mapping is always so.
+ */
+void unw_space_set_partial(struct unw_space *space, bool partial);
 const struct unw_map *unw_space_find(const struct unw_space *space, uint64_t address);
 const struct unw_map *unw_space_maps(const struct unw_space *space, size_t *count);
 void unw_space_free(struct unw_space *space);

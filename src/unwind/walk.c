@@ -404,6 +404,20 @@ bool walk_is_return_address(struct walk *w, uint64_t address)
 	return !map->image || unw_image_call_before(map->image, address - map->bias);
 }
 
+/*
+ * Whether there may be code at an address in no known mapping, as the mappings could not be read.
+ * The frame pointers must ascend then, and what they lead to must not be the stack.
+ */
+static bool may_be_unknown_code(const struct walk *w, uint64_t ra, uint64_t fp)
+{
+	const struct unw_space *space = w->space;
+
+	if (!space->partial && space->table && space->table->len)
+		return false;
+	return walk_address_possible(ra) && !unw_space_find(space, ra - 1) &&
+	       ra - w->stack_start >= w->readable + 7 && (fp == 0 || fp > w->fp);
+}
+
 enum walk_next walk_frame_pointer(struct walk *w, enum spulse_unwind_fallback reason)
 {
 	uint64_t ra, fp;
@@ -423,7 +437,7 @@ enum walk_next walk_frame_pointer(struct walk *w, enum spulse_unwind_fallback re
 		ra &= w->unwinder->address_mask;
 	if (ra == 0)
 		return walk_complete(w);
-	if (!walk_is_return_address(w, ra))
+	if (!walk_is_return_address(w, ra) && !may_be_unknown_code(w, ra, fp))
 		return walk_fail(w, SPULSE_SAMPLE_ERROR_RETURN_ADDRESS_NULL);
 	walk_count_fallback(w, reason);
 	w->sp = w->fp + 16;

@@ -176,6 +176,48 @@ static void a_walk_that_leaves_the_stack_ends_with_the_marker(void **state)
 	assert_int_equal(o.summary.unwind_fallbacks[SPULSE_UNWIND_FALLBACK_NO_MODULE], 1);
 }
 
+/* Samples of processes of which no mapping could be read. */
+static void frame_pointers_lead_on_where_no_mapping_is_known(void **state)
+{
+	enum { SP = 0x7000, FP = SP + 16, OUTER = SP + 48 };
+	static const struct {
+		uint64_t frame_pointer, saved, return_address;
+		const char *stack;
+	} rows[] = {
+		{ FP, OUTER, 0x402235, "user:401234 user:402234 user:403456" },
+		{ FP, 0, 0x402235, "user:401234 user:402234" },
+		{ FP, OUTER, 0, "user:401234" },
+		{ 0, OUTER, 0x402235, "user:401234" },
+		/* What cannot be a call is none. */
+		{ FP, OUTER, 0x20, "user:401234 [cut]" },
+		{ FP, OUTER, SP + 24, "user:401234 [cut]" },
+		{ FP, OUTER, UINT64_MAX, "user:401234 [cut]" },
+		{ FP, FP, 0x402235, "user:401234 [cut]" },
+		{ FP, SP, 0x402235, "user:401234 [cut]" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		uint64_t regs[17] = { [6] = rows[i].frame_pointer, [7] = SP, [8] = 0x401234 };
+		uint64_t stack[8] = { [2] = rows[i].saved, [3] = rows[i].return_address,
+				      [7] = 0x403457 };
+		struct perf_event event = offline_sample(5, 5, 1, 0x999);
+
+		if (i) {
+			offline_release(&o);
+			offline_init(&o, 1);
+		}
+		event.sample.regs = regs;
+		event.sample.regs_mask = 0xff01ff;
+		event.sample.has_stack = true;
+		event.sample.stack = (const uint8_t *)stack;
+		event.sample.stack_len = event.sample.stack_requested = sizeof(stack);
+		put(event);
+		run();
+		assert_string_equal(offline_next_stack(&o), rows[i].stack);
+	}
+}
+
 static void lost_records_count_nothing_and_lost_samples_do(void **state)
 {
 	struct perf_event event = offline_event(PERF_RECORD_LOST, 5, 5, 1);
@@ -226,6 +268,7 @@ int main(void)
 		TEST(a_kernel_sample_without_a_chain_keeps_its_address),
 		TEST(a_sample_without_any_frame_writes_nothing),
 		TEST(a_walk_that_leaves_the_stack_ends_with_the_marker),
+		TEST(frame_pointers_lead_on_where_no_mapping_is_known),
 		TEST(lost_records_count_nothing_and_lost_samples_do),
 		TEST(samples_keep_their_times_and_ids),
 		TEST(a_second_finish_is_refused),
