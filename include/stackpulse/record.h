@@ -31,7 +31,10 @@ enum spulse_attach_mode {
 	 * return EINTR in the target.
 	 */
 	SPULSE_ATTACH_STOP = 1,
-	/** Sampling starts with the target's next execve: for a suspended launch. */
+	/**
+	 * Sampling starts with the target's next execve: for a suspended launch. A target that
+	 * never executes anything is active until it ends and gives no sample.
+	 */
 	SPULSE_ATTACH_ON_EXEC = 2,
 };
 

@@ -9,6 +9,7 @@ import errno
 import glob
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -157,6 +158,24 @@ def stop(process):
     process.wait()
 
 
+def children_of(pid):
+    """The process ids of a process's children."""
+    try:
+        return [int(word) for word in open(f"/proc/{pid}/task/{pid}/children").read().split()]
+    except OSError:
+        return []
+
+
+def stop_all(process):
+    """Ends a started process and its children."""
+    for pid in children_of(process.pid):
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+    stop(process)
+
+
 def state_of(pid):
     """The state letter of a process, '' when it is gone."""
     try:
@@ -237,7 +256,6 @@ def script(spool, *options):
 
 def numbers(stderr):
     """(samples, lost) that the closing text of `record` names."""
-    import re
     samples, lost = re.search(r"samples=(\d+)", stderr), re.search(r"lost=(\d+)", stderr)
     if not samples or not lost:
         raise RuntimeError(f"no samples= and lost= in: {stderr[-800:]}")
@@ -248,6 +266,30 @@ def as_nobody(*command):
     """The same command without privileges."""
     return ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all",
             "--bounding-set=-all", *map(str, command)]
+
+
+def open_folder():
+    """A folder of this test that everybody may write to."""
+    folder = os.path.join(WORK, "everybody")
+    os.makedirs(folder, exist_ok=True)
+    os.chmod(folder, 0o777)
+    os.chmod(WORK, 0o755)
+    return folder
+
+
+def tool_for_nobody():
+    """The tool, or a copy of it where its own folder is closed to others."""
+    open_folder()
+    if run(*as_nobody(TOOL, "--version")).returncode == 0:
+        return TOOL
+    folder = os.path.join(WORK, "tool")
+    if not os.path.exists(folder):
+        os.mkdir(folder)
+        shutil.copy(TOOL, folder)
+        for path in re.findall(r"=> (/\S*libstackpulse\S*)", run("ldd", TOOL).stdout):
+            shutil.copy(path, folder)
+    os.environ["LD_LIBRARY_PATH"] = folder
+    return os.path.join(folder, "stackpulse")
 
 
 def starts(name, *arguments):

@@ -42,14 +42,7 @@ def no_permission():
         refused(["record", "-o", "x.spool", "-d", "1", "-p", "1"], 125, "1",
                 ("permission", "not permitted"))
         return
-    folder = os.path.join(WORK, "nobody")
-    os.mkdir(folder)
-    os.chmod(folder, 0o777)
-    os.chmod(WORK, 0o755)
-    reachable = run(*as_nobody(TOOL, "--version"))
-    if reachable.returncode:
-        print("nobody cannot reach the tool's folder: a copy is used")
-    tool_copy = reachable_copy() if reachable.returncode else TOOL
+    folder, tool_copy = open_folder(), tool_for_nobody()
     p = subprocess.Popen(["sleep", "30"])
     try:
         r = run(*as_nobody(tool_copy, "record", "-o", f"{folder}/x.spool", "-p", p.pid))
@@ -64,29 +57,12 @@ def no_permission():
     check(r.returncode == 125 and "x.spool" in r.stderr, f"{r.returncode}: {r.stderr}")
 
 
-def reachable_copy():
-    import re
-    import shutil
-    folder = os.path.join(WORK, "tool")
-    os.mkdir(folder)
-    shutil.copy(TOOL, folder)
-    for path in re.findall(r"=> (/\S*libstackpulse\S*)", run("ldd", TOOL).stdout):
-        shutil.copy(path, folder)
-    os.environ["LD_LIBRARY_PATH"] = folder
-    return os.path.join(folder, "stackpulse")
-
-
 def unprivileged_own_command():
     """An ordinary user records an own program, where the kernel's settings allow it."""
     paranoid = int(open("/proc/sys/kernel/perf_event_paranoid").read())
     if os.geteuid() != 0:
         return
-    folder = os.path.join(WORK, "own")
-    os.mkdir(folder)
-    os.chmod(folder, 0o777)
-    os.chmod(WORK, 0o755)
-    tool_copy = TOOL if run(*as_nobody(TOOL, "--version")).returncode == 0 else \
-        os.path.join(WORK, "tool/stackpulse")
+    folder, tool_copy = open_folder(), tool_for_nobody()
     r = run(*as_nobody(tool_copy, "record", "-o", f"{folder}/own.spool", "--", "sh", "-c",
                        "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done"))
     if paranoid > 2:

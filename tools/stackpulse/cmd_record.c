@@ -242,6 +242,9 @@ static int record(const struct recopts *request, struct spoolfile *file)
 		spulse_error_free(err);
 		return TOOL_RECORD_FAILED;
 	}
+	/* Told to end before there was anything to record: the command need not run. */
+	if (launch && recording_signal())
+		return TOOL_SIGNAL_BASE + recording_signal();
 	if (launch && spulse_launch_run(launch, recorder, &err) < 0)
 		return launch_failure(err);
 	if (!spoolfile_publish(file)) {
