@@ -418,17 +418,25 @@ static bool may_be_unknown_code(const struct walk *w, uint64_t ra, uint64_t fp)
 	       ra - w->stack_start >= w->readable + 7 && (fp == 0 || fp > w->fp);
 }
 
+/*
+ * A frame pointer of zero marks the outermost frame, unless a table says that there is a caller, or
+ * the address is no code: that is where garbage and the kernel's return probes lead.
+ */
+static bool is_outermost(const struct walk *w, enum spulse_unwind_fallback reason)
+{
+	return reason < SPULSE_UNWIND_FALLBACK_MOVED_BACKWARDS && unw_space_find(w->space, w->look);
+}
+
 enum walk_next walk_frame_pointer(struct walk *w, enum spulse_unwind_fallback reason)
 {
 	uint64_t ra, fp;
 
 	if (!w->fp_known)
 		return walk_fail(w, SPULSE_SAMPLE_ERROR_STACK_TRUNCATED);
-	/* The outermost frame, unless a table says that there is a caller. */
 	if (w->fp == 0)
-		return reason < SPULSE_UNWIND_FALLBACK_MOVED_BACKWARDS
+		return is_outermost(w, reason)
 			       ? walk_complete(w)
-			       : walk_fail(w, SPULSE_SAMPLE_ERROR_STACK_TRUNCATED);
+			       : walk_fail(w, SPULSE_SAMPLE_ERROR_RETURN_ADDRESS_NULL);
 	if (w->fp < w->sp || w->fp % 8)
 		return walk_fail(w, SPULSE_SAMPLE_ERROR_MOVED_BACKWARDS);
 	if (!walk_word(w, w->fp, &fp) || !walk_word(w, w->fp + 8, &ra))
