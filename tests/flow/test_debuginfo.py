@@ -119,4 +119,4 @@ def separate_files():
         has_names_only("mini debug information", mini, addresses)
 
 
-main(versions_and_compressions, split, separate_files)
+main(versions_and_compressions, split, separate_files, perf=False)

@@ -31,6 +31,8 @@ struct walk {
 	struct u64map origin_by_place;
 	uint64_t ranges_max;
 	bool enter_types;
+	bool has_local_classes; /* and their functions, such as lambdas */
+	unsigned int functions; /* around the entry */
 	bool failed;
 };
 
@@ -187,8 +189,11 @@ static void walk_entry(struct walk *walk, Dwarf_Die *die, uint32_t parent, uint3
 	case DW_TAG_subprogram:
 		/* A function inside of another is a function of its own. */
 		node = add_node(walk, die, SPAN_NONE, depth);
-		if (node != SPAN_NONE)
+		walk->functions++;
+		/* One that is always inlined may hold a class whose functions have code. */
+		if (node != SPAN_NONE || walk->has_local_classes)
 			walk_children(walk, die, node, depth + 1);
+		walk->functions--;
 		break;
 	case DW_TAG_inlined_subroutine:
 		node = add_node(walk, die, parent, depth);
@@ -209,7 +214,7 @@ static void walk_entry(struct walk *walk, Dwarf_Die *die, uint32_t parent, uint3
 	case DW_TAG_union_type:
 	case DW_TAG_interface_type:
 	case DW_TAG_enumeration_type:
-		if (walk->enter_types)
+		if (walk->enter_types || (walk->has_local_classes && walk->functions))
 			walk_children(walk, die, parent, depth + 1);
 		break;
 	default:
@@ -229,21 +234,26 @@ static void walk_children(struct walk *walk, Dwarf_Die *parent_die, uint32_t par
 	} while (!walk->failed && dwarf_siblingof(&die, &die) == 0);
 }
 
-/* C and C++ define functions outside of their classes; others inside of types too. */
-static bool defines_inside_types(Dwarf_Die *unit_die)
+/*
+ * C and C++ define functions outside of their classes, unless a class is local to a function;
+ * others inside of types too.
+ */
+static void choose_types(struct walk *walk, Dwarf_Die *unit_die)
 {
 	switch (dwarf_srclang(unit_die)) {
 	case DW_LANG_C89:
 	case DW_LANG_C:
 	case DW_LANG_C99:
 	case DW_LANG_C11:
+		return;
 	case DW_LANG_C_plus_plus:
 	case DW_LANG_C_plus_plus_03:
 	case DW_LANG_C_plus_plus_11:
 	case DW_LANG_C_plus_plus_14:
-		return false;
+		walk->has_local_classes = true;
+		return;
 	default:
-		return true;
+		walk->enter_types = true;
 	}
 }
 
@@ -267,10 +277,10 @@ static bool fill_functions(struct dwarf_info *info, struct dwarf_unit *unit, Dwa
 			   const struct split *split, struct line_table *lines)
 {
 	struct walk walk = { .info = info, .lines = lines, .split = split,
-			     .ranges_max = 65536 + info->elf.size / 2,
-			     .enter_types = defines_inside_types(unit_die) };
+			     .ranges_max = 65536 + info->elf.size / 2 };
 	bool filled;
 
+	choose_types(&walk, unit_die);
 	walk_children(&walk, unit_die, SPAN_NONE, 0);
 	filled = !walk.failed && spans_build(&unit->functions, walk.ranges.data, walk.ranges.len);
 	if (filled) {
