@@ -4,9 +4,9 @@
 
 Compared with llvm-symbolizer, level by level. What differs, and why:
 - the demanglers spell lambdas and operators differently: linker names are asked for there, and made
-  readable by c++filt; the demangler here has a test of its own; what only
-  c++filt shows of Rust's names (hashes, types of constants) is left out;
+  readable by c++filt; the demangler here has a test of its own;
 - the suffix of a compiler's copy of a function (".cold") is left out of both;
+- of functions whose equal code was folded into one, either side may name another one;
 - padding between functions: there is a line there, without any function, and nothing here: no code
   of a function, so that no profile holds such an address.
 """
@@ -31,15 +31,14 @@ def text_section(path):
 
 
 def plain(name):
-    """A name without Rust's hashes and types of constants, and without the suffix of a copy."""
-    name = re.sub(r"::h[0-9a-f]{16}$|(?<=\w)\[[0-9a-f]{8,16}\]|: ([ui](size|\d+)|bool|char)(?=[],>])", "", name)
+    """A name without the suffix of a copy."""
     return SUFFIX.sub("", re.sub(r" \[clone [^]]*\]", "", name))
 
 
 def chains(addresses, *command):
     text = run(*command, input="".join(f"{a:#x}\n" for a in addresses)).stdout
     if command[0] == SYMBOLIZER:
-        text = run("c++filt", input=text).stdout
+        text = run("c++filt", "--no-verbose", input=text).stdout
     found = []
     for block in text.split("\n\n"):
         lines = block.strip("\n").split("\n")
