@@ -34,12 +34,12 @@ static enum walk_next by_cfa(struct walk *w, uint64_t cfa, rule_t rule)
 {
 	uint64_t ra = w->lr, cell = arm_rule_lr(rule);
 
+	/* Only an interrupted function can have its return address in x30. */
+	if (!cell && !w->exact)
+		return walk_complete(w);
 	if (cfa < w->sp || (cfa == w->sp && !w->exact))
 		return walk_fail(w, SPULSE_SAMPLE_ERROR_MOVED_BACKWARDS);
 	if (!cell) {
-		/* Only an interrupted function can have its return address in x30. */
-		if (!w->exact)
-			return walk_complete(w);
 		if (!w->lr_known)
 			return walk_fail(w, SPULSE_SAMPLE_ERROR_REGISTER_CAPTURE);
 	} else if (!walk_word(w, cfa - 8 * cell, &ra)) {
