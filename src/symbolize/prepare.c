@@ -8,9 +8,14 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "keysort.h"
 #include "symbolizer.h"
 
-enum { BLOCK_FRAMES = 1 << 16, READ_AHEAD_MIN = 256 };
+/*
+ * A group is read ahead with threads: so many modules may be open at once. A block of it is small
+ * enough for what it needs in between to stay in the cache.
+ */
+enum { GROUP_FRAMES = 1 << 18, GROUP_MODULES = 128, BLOCK_FRAMES = 2048, READ_AHEAD_MIN = 256 };
 
 /* The process whose stacks hold a frame, as far as the frame itself says; 0: it does not. */
 static pid_t frame_pid(const struct spulse_symbolizer *sym, const struct spulse_frame *frame,
@@ -52,20 +57,6 @@ static int add_frame(struct spulse_symbolizer *sym, const struct spulse_frame *f
 	return r;
 }
 
-/* By process, for one call each; then by place, so that neighbours share what is in cache. */
-static int compare_pending(const void *a, const void *b)
-{
-	const struct pending *x = a, *y = b;
-
-	if (x->process != y->process)
-		return x->process->pid < y->process->pid ? -1 : 1;
-	if (x->lookup.module != y->lookup.module)
-		return x->lookup.module < y->lookup.module ? -1 : 1;
-	if (x->lookup.image_address != y->lookup.image_address)
-		return x->lookup.image_address < y->lookup.image_address ? -1 : 1;
-	return x->frame_id < y->frame_id ? -1 : x->frame_id > y->frame_id;
-}
-
 static unsigned int thread_count(const struct spulse_symbolizer *sym)
 {
 	long cpus = sym->threads ? (long)sym->threads : sysconf(_SC_NPROCESSORS_ONLN);
@@ -73,55 +64,155 @@ static unsigned int thread_count(const struct spulse_symbolizer *sym)
 	return MAX(cpus, 1);
 }
 
+static bool can_read_ahead(const struct spulse_symbolizer *sym, size_t frames)
+{
+	return frames >= READ_AHEAD_MIN && sym->store && native_is_builtin(sym->backend);
+}
+
 int read_ahead(struct spulse_symbolizer *sym, struct spulse_error **err)
 {
-	VEC(const struct spulse_native_lookup *) lookups = { 0 };
+	VEC(struct native_place) places = { 0 };
 	int r = 0;
 
-	if (sym->pending.len < READ_AHEAD_MIN || !sym->store || !native_is_builtin(sym->backend))
+	if (!can_read_ahead(sym, sym->pending.len))
 		return 0;
-	for (size_t i = 0; i < sym->pending.len && !r; i++)
+	for (size_t i = 0; i < sym->pending.len && !r; i++) {
+		const struct spulse_native_lookup *lookup = &sym->pending.data[i].lookup;
+
 		if (sym->pending.data[i].has_lookup &&
-		    !vec_push(&lookups, &sym->pending.data[i].lookup))
+		    !vec_push(&places,
+			      (struct native_place){ lookup->module, lookup->image_address }))
 			r = err_no_memory(err);
-	if (lookups.len && !r)
-		native_store_prepare(sym->store, lookups.data, lookups.len, thread_count(sym));
-	vec_free(&lookups);
+	}
+	if (places.len && !r)
+		native_store_prepare(sym->store, places.data, places.len, thread_count(sym));
+	vec_free(&places);
 	return r;
 }
 
-static int resolve_block(struct spulse_symbolizer *sym, struct spulse_error **err)
+/* Frames in the order of modules and places, so that neighbours share what is in the cache. */
+struct order {
+	const struct spulse_frame *frames;
+	struct sort_key *keys, *sorted;
+	size_t count;
+};
+
+/* What most frames are sorted by; that far modules share a key costs only time. */
+static uint64_t place_key(const struct spulse_frame *frame)
 {
-	if (sym->pending.len)
-		qsort(sym->pending.data, sym->pending.len, sizeof(*sym->pending.data),
-		      compare_pending);
-	return resolve_pending(sym, err);
+	return frame->mode == SPULSE_FRAME_KERNEL ?
+		       frame->abs_ip :
+		       (uint64_t)frame->module_id << 40 ^ frame->file_relative_ip;
+}
+
+static int make_order(const struct spulse_symbolizer *sym, uint32_t from, uint32_t to, pid_t any,
+		      struct order *order, struct spulse_error **err)
+{
+	order->keys = malloc(((size_t)to - from + 1) * 2 * sizeof(*order->keys));
+	if (!order->keys)
+		return err_no_memory(err);
+	for (uint32_t id = from; id < to; id++)
+		if (frame_pid(sym, &order->frames[id], any) > 0)
+			order->keys[order->count++] =
+				(struct sort_key){ place_key(&order->frames[id]), id };
+	order->sorted = sort_keys(order->keys, order->keys + order->count, order->count);
+	return 0;
+}
+
+/* Frames from `first` on whose images may all be open at once. */
+static size_t group_end(const struct order *order, size_t first)
+{
+	uint32_t module = SPULSE_NO_MODULE;
+	size_t modules = 0, i = first;
+
+	for (; i < order->count && i - first < GROUP_FRAMES; i++) {
+		const struct spulse_frame *frame = &order->frames[order->sorted[i].index];
+
+		if (frame->module_id == module)
+			continue;
+		if (++modules > GROUP_MODULES)
+			break;
+		module = frame->module_id;
+	}
+	return i;
+}
+
+/* Opens the images of a group and has read what its frames will need of them. */
+static int read_group(struct spulse_symbolizer *sym, const struct order *order, size_t first,
+		      size_t end, struct spulse_error **err)
+{
+	VEC(struct native_place) places = { 0 };
+	const struct spulse_module *module = NULL;
+	const struct module_state *state = NULL;
+	int r = 0;
+
+	for (size_t i = first; i < end && !r; i++) {
+		const struct spulse_frame *frame = &order->frames[order->sorted[i].index];
+		const struct spulse_module *its =
+			frame->mode == SPULSE_FRAME_USER ?
+				spulse_source_module_by_id(sym->source, frame->module_id) :
+				NULL;
+
+		if (!its)
+			continue;
+		if (its != module)
+			state = module_open(sym, its);
+		module = its;
+		if (state && state->native &&
+		    !vec_push(&places, (struct native_place){
+				state->native, frame->abs_ip - state->native->bias }))
+			r = err_no_memory(err);
+	}
+	if (places.len && !r)
+		native_store_prepare(sym->store, places.data, places.len, thread_count(sym));
+	vec_free(&places);
+	return r;
+}
+
+static int resolve_group(struct spulse_symbolizer *sym, const struct order *order, size_t first,
+			 size_t end, pid_t any, struct spulse_error **err)
+{
+	int r = 0;
+
+	for (size_t i = first; i < end && !r;) {
+		drop_pending(sym);
+		for (; i < end && !r && sym->pending.len < BLOCK_FRAMES; i++) {
+			uint32_t id = order->sorted[i].index;
+			const struct spulse_frame *frame = &order->frames[id];
+
+			r = add_frame(sym, frame, id, frame_pid(sym, frame, any), err);
+		}
+		if (r < 0)
+			abandon_pending(sym);
+		else
+			r = resolve_read(sym, err);
+	}
+	return r;
 }
 
 int prepare_frames(struct spulse_symbolizer *sym, uint32_t from, uint32_t to,
 		   struct spulse_error **err)
 {
 	size_t count, process_count;
-	const struct spulse_frame *frames = spulse_source_frames(sym->source, &count);
+	struct order order = { .frames = spulse_source_frames(sym->source, &count) };
 	const pid_t *processes = spulse_source_processes(sym->source, &process_count);
-	int r = 0;
+	pid_t any = process_count ? processes[0] : 0;
+	int r;
 
 	to = MIN(to, count);
-	for (uint32_t id = from; id < to && !r;) {
+	if (from >= to)
+		return 0;
+	r = make_order(sym, from, to, any, &order, err);
+	for (size_t first = 0, end; first < order.count && !r; first = end) {
 		symbolizer_begin(sym);
-		for (; id < to && !r && sym->pending.len < BLOCK_FRAMES; id++) {
-			pid_t pid = frame_pid(sym, &frames[id],
-					      process_count ? processes[0] : 0);
-
-			if (pid > 0)
-				r = add_frame(sym, &frames[id], id, pid, err);
-		}
-		if (r < 0)
-			abandon_pending(sym);
-		else
-			r = resolve_block(sym, err);
+		end = group_end(&order, first);
+		if (can_read_ahead(sym, end - first))
+			r = read_group(sym, &order, first, end, err);
+		if (!r)
+			r = resolve_group(sym, &order, first, end, any, err);
 		symbolizer_end(sym);
 	}
+	free(order.keys);
 	return r;
 }
 

@@ -94,10 +94,10 @@ static int resolve_process(struct spulse_symbolizer *sym, size_t from, size_t to
 	return r;
 }
 
-int resolve_pending(struct spulse_symbolizer *sym, struct spulse_error **err)
+int resolve_read(struct spulse_symbolizer *sym, struct spulse_error **err)
 {
 	size_t n = sym->pending.len;
-	int r = read_ahead(sym, err);
+	int r = 0;
 
 	for (size_t from = 0, to; from < n && !r; from = to) {
 		for (to = from + 1; to < n; to++)
@@ -108,6 +108,17 @@ int resolve_pending(struct spulse_symbolizer *sym, struct spulse_error **err)
 	if (r < 0)
 		abandon_pending(sym);
 	return r;
+}
+
+int resolve_pending(struct spulse_symbolizer *sym, struct spulse_error **err)
+{
+	int r = read_ahead(sym, err);
+
+	if (r < 0) {
+		abandon_pending(sym);
+		return r;
+	}
+	return resolve_read(sym, err);
 }
 
 /* ---- one stack ---- */
@@ -213,8 +224,7 @@ static int walk_foreign(struct stack_walk *walk, const struct spulse_stack *stac
 	return walk_raw(walk, sym->foreign.data, sym->foreign.len, err);
 }
 
-/* Frames that may get a better name are not kept for the next call. */
-static void drop_provisional(struct spulse_symbolizer *sym)
+void drop_pending(struct spulse_symbolizer *sym)
 {
 	for (size_t i = 0; i < sym->pending.len; i++) {
 		struct pending *p = &sym->pending.data[i];
@@ -243,8 +253,7 @@ static void set_result(struct spulse_symbolizer *sym, const uint32_t *frames, ui
 /* What a call starts with: the list of the one before is given up. */
 void symbolizer_begin(struct spulse_symbolizer *sym)
 {
-	if (sym->pending.len)
-		drop_provisional(sym);
+	drop_pending(sym);
 	sym->call++;
 }
 

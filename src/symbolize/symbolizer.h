@@ -188,6 +188,10 @@ int prepare_frames(struct spulse_symbolizer *sym, uint32_t from, uint32_t to,
 		   struct spulse_error **err);
 /* Resolves all of sym->pending and caches the results; on failure nothing is cached. */
 int resolve_pending(struct spulse_symbolizer *sym, struct spulse_error **err);
+/* The same where everything was read ahead already. */
+int resolve_read(struct spulse_symbolizer *sym, struct spulse_error **err);
+/* Empties the list. Frames that may get a better name are not kept for the next call. */
+void drop_pending(struct spulse_symbolizer *sym);
 /* Makes the resolved frames of one raw frame. `results` may be NULL. */
 bool build_frames(struct spulse_symbolizer *sym, const struct pending *pending,
 		  const struct spulse_native_results *results, size_t index,

@@ -169,6 +169,7 @@ void dwarf_info_free(struct dwarf_info *info)
 		unit_release(&info->units[i]);
 	free(info->units);
 	spans_release(&info->unit_spans);
+	spans_release(&info->scanned_spans);
 	interner_release(&info->files);
 	memelf_release(&info->elf);
 	memelf_release(&info->alt_elf);

@@ -55,7 +55,8 @@ struct dwarf_info {
 	uint64_t base, code_end; /* all code lies in between; rows are relative to base */
 	struct dwarf_unit *units; /* by start */
 	size_t unit_count;
-	struct spans unit_spans;
+	struct spans unit_spans;    /* as .debug_aranges has them */
+	struct spans scanned_spans; /* as the units have them; for what the former lack */
 	bool scanned; /* the units themselves were asked what they cover */
 	pthread_mutex_t files_lock;
 	struct interner files;

@@ -19,12 +19,11 @@ void native_store_free(struct native_store *store)
 	(void)store;
 }
 
-void native_store_prepare(struct native_store *store,
-			  const struct spulse_native_lookup *const *lookups, size_t count,
-			  unsigned int threads)
+void native_store_prepare(struct native_store *store, const struct native_place *places,
+			  size_t count, unsigned int threads)
 {
 	(void)store;
-	(void)lookups;
+	(void)places;
 	(void)count;
 	(void)threads;
 }

@@ -76,14 +76,16 @@ static void run_team(struct team *team, void *(*work)(void *), size_t tasks, uns
 }
 
 static bool collect_programs(struct team *team, struct native_store *store,
-			     const struct spulse_native_lookup *const *lookups, size_t count)
+			     const struct native_place *places, size_t count)
 {
+	const struct spulse_native_module *module = NULL;
 	struct program *program;
 
 	for (size_t i = 0; i < count; i++) {
-		if (!lookups[i]->module->image)
+		if (places[i].module == module || !places[i].module->image)
 			continue;
-		program = store_program(store, lookups[i]->module);
+		module = places[i].module;
+		program = store_program(store, module);
 		if (!program)
 			return false;
 		if (program->wanted)
@@ -96,16 +98,20 @@ static bool collect_programs(struct team *team, struct native_store *store,
 }
 
 static void collect_units(struct team *team, struct native_store *store,
-			  const struct spulse_native_lookup *const *lookups, size_t count)
+			  const struct native_place *places, size_t count)
 {
+	const struct spulse_native_module *module = NULL;
+	struct program *program = NULL;
+
 	for (size_t i = 0; i < count; i++) {
-		struct program *program;
 		struct dwarf_unit *unit;
 
-		if (!lookups[i]->module->image)
+		if (!places[i].module->image)
 			continue;
-		program = store_program(store, lookups[i]->module);
-		unit = program ? program_unit(program, lookups[i]->image_address) : NULL;
+		if (places[i].module != module)
+			program = store_program(store, places[i].module);
+		module = places[i].module;
+		unit = program ? program_unit(program, places[i].image_address) : NULL;
 		if (!unit || unit->state != UNIT_EMPTY)
 			continue;
 		if (!vec_push(&team->units, (struct unit_task){ program, unit }))
@@ -123,18 +129,17 @@ static int compare_tasks(const void *a, const void *b)
 	return x->unit < y->unit ? -1 : 1;
 }
 
-void native_store_prepare(struct native_store *store,
-			  const struct spulse_native_lookup *const *lookups, size_t count,
-			  unsigned int threads)
+void native_store_prepare(struct native_store *store, const struct native_place *places,
+			  size_t count, unsigned int threads)
 {
 	struct team team = { .options = store_options(store) };
-	bool complete = collect_programs(&team, store, lookups, count);
+	bool complete = collect_programs(&team, store, places, count);
 
 	for (size_t i = 0; i < team.programs.len; i++)
 		team.programs.data[i]->wanted = false;
 	if (complete) {
 		run_team(&team, load_programs, team.programs.len, threads);
-		collect_units(&team, store, lookups, count);
+		collect_units(&team, store, places, count);
 		if (team.units.len)
 			qsort(team.units.data, team.units.len, sizeof(*team.units.data),
 			      compare_tasks);

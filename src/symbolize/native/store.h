@@ -22,10 +22,15 @@ struct native_options {
 /* NULL when memory ran out or the backend is not built in. */
 struct native_store *native_store_new(const struct native_options *options);
 void native_store_free(struct native_store *store);
-/* Reads in parallel what the lookups will need. Only saves time: nothing fails. */
-void native_store_prepare(struct native_store *store,
-			  const struct spulse_native_lookup *const *lookups, size_t count,
-			  unsigned int threads);
+/* An address that will be looked up. */
+struct native_place {
+	const struct spulse_native_module *module;
+	uint64_t image_address;
+};
+
+/* Reads in parallel what lookups will need. Only saves time: nothing fails. */
+void native_store_prepare(struct native_store *store, const struct native_place *places,
+			  size_t count, unsigned int threads);
 /* Between two calls: gives back what is over the limits. */
 void native_store_trim(struct native_store *store);
 /* Whether a backend is the built-in one, whose strings need no copy. */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "fdestarts.h"
-#include "keysort.h"
+#include "../keysort.h"
 #include "plt.h"
 
 /* An executable section's addresses; symbols outside of all are not code. */

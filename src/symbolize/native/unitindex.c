@@ -183,10 +183,8 @@ static bool scan_units(struct dwarf_info *info)
 		dwarf_reader_close(&reader);
 		done = spans_build(&spans, scan.ranges.data, scan.ranges.len);
 	}
-	if (done) {
-		spans_release(&info->unit_spans);
-		info->unit_spans = spans;
-	}
+	if (done)
+		info->scanned_spans = spans;
 	vec_free(&scan.ranges);
 	return done;
 }
@@ -220,7 +218,9 @@ struct dwarf_unit *dwarf_find_unit(struct dwarf_info *info, uint64_t address)
 {
 	uint32_t id = spans_find(&info->unit_spans, address);
 
-	if (id == SPAN_NONE && !info->scanned && scan_units(info))
-		id = spans_find(&info->unit_spans, address);
+	if (id == SPAN_NONE && !info->scanned)
+		scan_units(info);
+	if (id == SPAN_NONE)
+		id = spans_find(&info->scanned_spans, address);
 	return id == SPAN_NONE ? NULL : &info->units[id];
 }
