@@ -44,6 +44,9 @@ struct target target_start(void (*body)(struct target *self))
 	if (t.pid == 0) {
 		struct target self = { .pid = getpid(), .to = up[1], .from = down[0] };
 
+		/* The test's own handlers would go on with the tests. */
+		for (int i = 1; i < NSIG; i++)
+			signal(i, SIG_DFL);
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		setpgid(0, 0);
 		close(down[1]);
