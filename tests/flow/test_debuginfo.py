@@ -119,4 +119,76 @@ def separate_files():
         has_names_only("mini debug information", mini, addresses)
 
 
-main(versions_and_compressions, split, separate_files, perf=False)
+SHARED_HEADER = """
+struct long_structure_name { long first_member_name, second_member_name; };
+enum long_enumeration_name { long_enumerator_one, long_enumerator_two };
+static volatile long shared_sum;
+static inline __attribute__((always_inline)) void inner(int i) { shared_sum += i; shared_sum ^= 3; }
+static inline __attribute__((always_inline)) long other(struct long_structure_name *s)
+{ return s->first_member_name + s->second_member_name; }
+"""
+SHARED_SOURCE = """
+#include "shared.h"
+__attribute__((noinline)) void hot(int n)
+{
+	for (int i = 0; i < n; i++)
+		inner(i);
+}
+int main(int argc, char **argv)
+{
+	struct long_structure_name s = { argc, argc };
+
+	hot(argc);
+	return other(&s) == long_enumerator_two;
+}
+"""
+
+
+def two_programs(folder, version):
+    os.makedirs(folder)
+    with open(os.path.join(folder, "shared.h"), "w") as f:
+        f.write(SHARED_HEADER)
+    for name in "one", "two":
+        with open(os.path.join(folder, name + ".c"), "w") as f:
+            f.write(SHARED_SOURCE)
+        subprocess.run(["cc", "-O2", "-g", f"-gdwarf-{version}", "-Wl,--build-id", "-o", name, name + ".c"],
+                       cwd=folder, check=True)
+    return os.path.join(folder, "one")
+
+
+def inner_is_named(path, addresses, *options):
+    """Whether the inlined call has its name; its line must be there in any case."""
+    text = look_up(path, addresses, *options)
+    check(re.search(r"shared\.h:5:", text), f"{path}: the inlined call's line is missing")
+    check("hot\n" in text and "other\n" not in text, f"{path}: hot is not named")
+    return "inner\n" in text
+
+
+def shared_files():
+    """What dwz moved into a file of its own is found by its path, or by its build ID."""
+    if not shutil.which("dwz"):
+        return
+    for version in (4, 5):
+        for how, name in (([], "relative.alt"), (["-M", os.path.join(WORK, f"{version}/abs.alt")], "abs.alt")):
+            folder = os.path.join(WORK, str(version), "named" if how else "plain")
+            path = two_programs(folder, version)
+            addresses = function(path)
+            alt = os.path.join(WORK, f"{version}/abs.alt") if how else os.path.join(folder, name)
+            r = sh("dwz", "-m", alt if how else name, *how, "one", "two", cwd=folder)
+            if r.returncode or b".gnu_debugaltlink" not in open(path, "rb").read():
+                print(f"dwz shares nothing of DWARF {version}: {r.stderr}")
+                continue
+            check(inner_is_named(path, addresses), f"DWARF {version}, {name}: inner has no name")
+            id_ = re.search(r"Build ID: (\w+)", sh("readelf", "-n", alt).stdout)[1]
+            root = os.path.join(folder, "root")
+            os.makedirs(os.path.join(root, ".build-id", id_[:2]))
+            os.rename(alt, os.path.join(root, ".build-id", id_[:2], id_[2:] + ".debug"))
+            check(not inner_is_named(path, addresses), f"DWARF {version}: a name out of nowhere")
+            check(inner_is_named(path, addresses, "--debug-dir", root),
+                  f"DWARF {version}, by build ID: inner has no name")
+            # Another file at the place: refused.
+            shutil.copy(path, alt)
+            check(not inner_is_named(path, addresses), f"DWARF {version}: another file's names")
+
+
+main(versions_and_compressions, split, separate_files, shared_files, perf=False)

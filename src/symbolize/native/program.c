@@ -150,12 +150,13 @@ static const struct dwarf_unit *ready_unit(struct program *program, uint64_t add
 
 /*
  * The outermost level is the function that really exists: the symbol table knows its name with
- * the suffix of a clone. A label without a size knows less than DWARF.
+ * the suffix of a clone. A label without a size knows less than DWARF. A level whose name is in a
+ * file that is not here is called as the function that it is in.
  */
 static const char *level_name(const struct symtab_entry *entry, const struct dwarf_level *level,
 			      bool outermost)
 {
-	if (outermost && entry && (entry->sized || !level->name))
+	if (entry && (!level->name || (outermost && entry->sized)))
 		return entry->name;
 	return level->name;
 }
