@@ -442,6 +442,13 @@ SPULSE_DEFINE_CLEANUP(stacks)
 /** Next sample: 1; 0 at the end. */
 SPULSE_API int spulse_samples_next(struct spulse_samples *samples,
 				   struct spulse_sample *sample_out, struct spulse_error **err);
+/**
+ * Next samples, as many as are decoded at once: 1, with at least one in @p block_out; 0 at the
+ * end. They live until the next call on @p samples.
+ */
+SPULSE_API int spulse_samples_next_block(struct spulse_samples *samples,
+					 const struct spulse_sample **block_out,
+					 size_t *count_out, struct spulse_error **err);
 /** How many are left. */
 SPULSE_API uint64_t spulse_samples_remaining(const struct spulse_samples *samples);
 /** Frees the iterator; NULL is allowed. Free it before its reader. */
@@ -463,7 +470,10 @@ SPULSE_DEFINE_CLEANUP(snapshot)
 /** What the spool defines. Borrowed. */
 SPULSE_API const struct spulse_source *
 spulse_snapshot_source(const struct spulse_snapshot *snapshot);
-/** All samples in file order. Borrowed. */
+/**
+ * All samples in file order. Borrowed. The array is made at the first call; NULL, with a count of
+ * 0, when memory runs out.
+ */
 SPULSE_API const struct spulse_sample *
 spulse_snapshot_samples(const struct spulse_snapshot *snapshot, size_t *count_out);
 /** Stack of sample @p index: 1; 0 past the end. Lives until the next call of this function. */

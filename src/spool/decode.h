@@ -4,6 +4,7 @@
 #define SPULSE_SPOOL_DECODE_H
 
 #include "input.h"
+#include "run.h"
 #include "source.h"
 
 /*
@@ -12,11 +13,6 @@
  */
 
 enum { DECODE_END = 0, DECODE_CUT = 256 };
-
-struct raw_sample {
-	uint64_t timestamp_ns;
-	uint32_t thread, node;
-};
 
 struct decoder {
 	struct input in;
@@ -42,52 +38,6 @@ static inline uint64_t decode_offset(const struct decoder *d)
 /* Lets the file be `limit` bytes long and forgets what was read ahead. */
 void decode_set_limit(struct decoder *d, uint64_t limit);
 
-/* A number whose ten bytes are all there; NULL when it is none. */
-static inline const uint8_t *take_uv(const uint8_t *p, uint64_t *value)
-{
-	uint64_t word, stop;
-	unsigned int bits;
-
-	if (likely(*p < 0x80)) {
-		*value = *p;
-		return p + 1;
-	}
-	word = load_u64(p);
-	stop = ~word & 0x8080808080808080u;
-	if (unlikely(!stop)) {
-		int n = varint_get(p, VARINT_MAX, value);
-
-		return n > 0 ? p + n : NULL;
-	}
-	/* Without branches on the length: keep the bytes up to the last, squeeze out bit 7. */
-	bits = __builtin_ctzll(stop) + 1;
-	word &= ~(uint64_t)0 >> (64 - bits);
-	word = (word & 0x007f007f007f007fu) | (word & 0x7f007f007f007f00u) >> 1;
-	word = (word & 0x00003fff00003fffu) | (word & 0x3fff00003fff0000u) >> 2;
-	*value = (word & 0x000000000fffffffu) | (word & 0x0fffffff00000000u) >> 4;
-	return p + bits / 8;
-}
-
-/* The sample at p, of which SMALL_RECORD_MAX bytes are there; NULL when anything is wrong. */
-static inline const uint8_t *take_sample(const uint8_t *p, uint64_t last_ns, size_t threads,
-					 size_t nodes, struct raw_sample *sample)
-{
-	uint64_t delta, thread, node;
-
-	p = take_uv(p + 1, &delta);
-	if (unlikely(!p || add_overflows(last_ns, unzigzag(delta), &sample->timestamp_ns)))
-		return NULL;
-	p = take_uv(p, &thread);
-	if (unlikely(!p || thread >= threads))
-		return NULL;
-	p = take_uv(p, &node);
-	if (unlikely(!p || node >= nodes))
-		return NULL;
-	sample->thread = thread;
-	sample->node = node;
-	return p;
-}
-
 int decode_slow(struct decoder *d, struct spulse_error **err);
 
 /* One record: its tag, DECODE_END, DECODE_CUT or an error. */
@@ -104,6 +54,26 @@ static inline int decode_next(struct decoder *d, struct spulse_error **err)
 		}
 	}
 	return decode_slow(d, err);
+}
+
+/*
+ * Samples that follow, as many as are plainly there but at most `max`, to `out`; all of them
+ * to nowhere when that is NULL. When there are none, decode_next() tells what is there instead.
+ */
+static inline size_t decode_samples(struct decoder *d, struct raw_sample *out, size_t max)
+{
+	struct sample_run run = {
+		.p = d->p,
+		.end = d->end,
+		.last_ns = d->last_ns,
+		.threads = d->source->threads.len,
+		.nodes = d->source->nodes.len,
+	};
+	size_t count = out ? run_take(&run, out, max) : run_skip(&run);
+
+	d->p = run.p;
+	d->last_ns = run.last_ns;
+	return count;
 }
 
 /*

@@ -2,6 +2,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "input.h"
 
+#include "run.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -74,9 +76,10 @@ static int make_room(struct input *in, size_t more, struct spulse_error **err)
 
 	if (need <= in->cap)
 		return 0;
-	buf = realloc(in->buf, need);
+	buf = realloc(in->buf, need + RUN_SLACK);
 	if (!buf)
 		return err_no_memory(err);
+	memset(buf + need, 0, RUN_SLACK);
 	in->buf = buf;
 	in->cap = need;
 	return 0;

@@ -11,7 +11,8 @@
 /*
  * A window that moves over a file. The file is read in blocks with pread and never mapped, so
  * that one which shrinks gives an error. A reader that comes back later can have the blocks'
- * sums checked: what was validated once is then known to be the same bytes.
+ * sums checked: what was validated once is then known to be the same bytes. RUN_SLACK bytes after
+ * the window can be read too, whatever they are.
  */
 
 enum { INPUT_BLOCK = 128 << 10 };

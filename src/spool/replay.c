@@ -5,8 +5,12 @@
 #include "reader.h"
 #include "stacks.h"
 
+enum { BLOCK_SAMPLES = 512 };
+
 struct spulse_samples {
 	struct stream *stream;
+	size_t next, count; /* in the block */
+	struct spulse_sample block[BLOCK_SAMPLES];
 };
 
 struct spulse_records {
@@ -22,7 +26,7 @@ static int read_samples(struct spulse_replay *replay, struct decoder *d, uint64_
 	int r;
 
 	do
-		replay->samples++;
+		replay->samples += 1 + decode_samples(d, NULL, 0);
 	while ((r = decode_next(d, err)) == TAG_SAMPLE);
 	if (r >= 0 && !range_index_add(&replay->ranges, begin, d->record_offset, REPLAY_RANGES))
 		return err_no_memory(err);
@@ -138,11 +142,13 @@ int spulse_replay_stacks(const struct spulse_replay *replay, struct spulse_stack
 int spulse_replay_samples(const struct spulse_replay *replay, struct spulse_samples **samples_out,
 			  struct spulse_error **err)
 {
-	struct spulse_samples *samples = calloc(1, sizeof(*samples));
+	struct spulse_samples *samples = malloc(sizeof(*samples));
 	int r;
 
 	if (!samples)
 		return err_no_memory(err);
+	samples->stream = NULL;
+	samples->next = samples->count = 0;
 	r = open_stream(replay, &samples->stream, err);
 	if (r < 0)
 		spulse_samples_free(samples);
@@ -151,20 +157,50 @@ int spulse_replay_samples(const struct spulse_replay *replay, struct spulse_samp
 	return r;
 }
 
+/* Decodes further samples: 1, 0 at the end. */
+static int refill(struct spulse_samples *samples, struct spulse_error **err)
+{
+	ssize_t count = stream_take(samples->stream, NULL, samples->block, BLOCK_SAMPLES, err);
+
+	samples->next = 0;
+	samples->count = MAX(count, (ssize_t)0);
+	return count < 0 ? (int)count : count > 0;
+}
+
 int spulse_samples_next(struct spulse_samples *samples, struct spulse_sample *sample_out,
 			struct spulse_error **err)
 {
-	struct raw_sample raw;
-	int r = stream_next(samples->stream, &raw, err);
+	int r;
 
-	if (r > 0)
-		*sample_out = sample_from_raw(samples->stream->source, &raw);
-	return r;
+	if (unlikely(samples->next == samples->count)) {
+		r = refill(samples, err);
+		if (r <= 0)
+			return r;
+	}
+	*sample_out = samples->block[samples->next++];
+	return 1;
+}
+
+int spulse_samples_next_block(struct spulse_samples *samples,
+			      const struct spulse_sample **block_out, size_t *count_out,
+			      struct spulse_error **err)
+{
+	int r;
+
+	if (samples->next == samples->count) {
+		r = refill(samples, err);
+		if (r <= 0)
+			return r;
+	}
+	*block_out = samples->block + samples->next;
+	*count_out = samples->count - samples->next;
+	samples->next = samples->count;
+	return 1;
 }
 
 uint64_t spulse_samples_remaining(const struct spulse_samples *samples)
 {
-	return samples->stream->remaining;
+	return samples->stream->remaining + (samples->count - samples->next);
 }
 
 void spulse_samples_free(struct spulse_samples *samples)

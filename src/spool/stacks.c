@@ -4,85 +4,85 @@
 
 #include "stream.h"
 
+enum { BLOCK_SAMPLES = 256 };
+
 struct spulse_stacks {
 	struct spulse_stack stack;
-	struct stream *stream; /* or the store */
-	const struct sample_store *store;
-	size_t next;
+	const struct raw_sample *next, *end; /* decoded already */
+	struct stream *stream; /* where more comes from, or NULL */
+	struct raw_sample block[];
 };
 
-bool sample_store_add(struct sample_store *store, const struct spulse_source *source,
-		      const struct raw_sample *raw)
+static int stacks_new(const struct spulse_source *source, size_t block,
+		      struct spulse_stacks **stacks_out, struct spulse_error **err)
 {
-	return vec_reserve(&store->samples, 1) && vec_push(&store->nodes, raw->node) &&
-	       vec_push(&store->samples, sample_from_raw(source, raw));
-}
-
-void sample_store_clear(struct sample_store *store)
-{
-	store->samples.len = 0;
-	store->nodes.len = 0;
-}
-
-void sample_store_release(struct sample_store *store)
-{
-	vec_free(&store->samples);
-	vec_free(&store->nodes);
-}
-
-static int stacks_new(struct spulse_stacks value, struct spulse_stacks **stacks_out,
-		      struct spulse_error **err)
-{
-	struct spulse_stacks *stacks = malloc(sizeof(*stacks));
+	struct spulse_stacks *stacks = malloc(sizeof(*stacks) + block * sizeof(*stacks->block));
 
 	if (!stacks)
 		return err_no_memory(err);
-	*stacks = value;
+	*stacks = (struct spulse_stacks){ .stack.source = source };
 	*stacks_out = stacks;
 	return 0;
 }
 
-int stacks_over_store(const struct spulse_source *source, const struct sample_store *store,
-		      struct spulse_stacks **stacks_out, struct spulse_error **err)
+int stacks_over_array(const struct spulse_source *source, const struct raw_sample *samples,
+		      size_t count, struct spulse_stacks **stacks_out, struct spulse_error **err)
 {
-	return stacks_new((struct spulse_stacks){ .stack.source = source, .store = store },
-			  stacks_out, err);
+	int r = stacks_new(source, 0, stacks_out, err);
+
+	if (r == 0 && count) {
+		(*stacks_out)->next = samples;
+		(*stacks_out)->end = samples + count;
+	}
+	return r;
 }
 
 int stacks_over_stream(struct stream *stream, struct spulse_stacks **stacks_out,
 		       struct spulse_error **err)
 {
-	return stacks_new((struct spulse_stacks){ .stack.source = stream->source,
-						  .stream = stream },
-			  stacks_out, err);
+	int r = stacks_new(stream->source, BLOCK_SAMPLES, stacks_out, err);
+
+	if (r == 0)
+		(*stacks_out)->stream = stream;
+	return r;
+}
+
+/* Decodes further samples: 1, 0 at the end. */
+static int refill(struct spulse_stacks *stacks, struct spulse_error **err)
+{
+	ssize_t count;
+
+	if (!stacks->stream)
+		return 0;
+	count = stream_take(stacks->stream, stacks->block, NULL, BLOCK_SAMPLES, err);
+	if (count <= 0)
+		return count;
+	stacks->next = stacks->block;
+	stacks->end = stacks->block + count;
+	return 1;
 }
 
 int spulse_stacks_next(struct spulse_stacks *stacks, const struct spulse_stack **stack_out,
 		       struct spulse_error **err)
 {
-	struct raw_sample raw;
+	const struct raw_sample *raw;
 	int r;
 
-	if (stacks->stream) {
-		r = stream_next(stacks->stream, &raw, err);
+	if (stacks->next == stacks->end) {
+		r = refill(stacks, err);
 		if (r <= 0)
 			return r;
-		stacks->stack.sample = sample_from_raw(stacks->stack.source, &raw);
-		stacks->stack.node = raw.node;
-	} else {
-		if (stacks->next >= stacks->store->samples.len)
-			return 0;
-		stacks->stack.sample = stacks->store->samples.data[stacks->next];
-		stacks->stack.node = stacks->store->nodes.data[stacks->next++];
 	}
+	raw = stacks->next++;
+	stacks->stack.sample = sample_from_raw(stacks->stack.source, raw);
+	stacks->stack.node = raw->node;
 	*stack_out = &stacks->stack;
 	return 1;
 }
 
 uint64_t spulse_stacks_remaining(const struct spulse_stacks *stacks)
 {
-	return stacks->stream ? stacks->stream->remaining
-			      : stacks->store->samples.len - stacks->next;
+	return (stacks->stream ? stacks->stream->remaining : 0) + (stacks->end - stacks->next);
 }
 
 void spulse_stacks_free(struct spulse_stacks *stacks)

@@ -13,20 +13,9 @@ struct spulse_stack {
 	uint32_t node;
 };
 
-/* Samples with their nodes, both by index. */
-struct sample_store {
-	VEC(struct spulse_sample) samples;
-	VEC(uint32_t) nodes;
-};
-
-bool sample_store_add(struct sample_store *store, const struct spulse_source *source,
-		      const struct raw_sample *raw);
-void sample_store_clear(struct sample_store *store);
-void sample_store_release(struct sample_store *store);
-
-/* Walks a store that stays as it is meanwhile. */
-int stacks_over_store(const struct spulse_source *source, const struct sample_store *store,
-		      struct spulse_stacks **stacks_out, struct spulse_error **err);
+/* Walks samples in memory, which stay as they are meanwhile. */
+int stacks_over_array(const struct spulse_source *source, const struct raw_sample *samples,
+		      size_t count, struct spulse_stacks **stacks_out, struct spulse_error **err);
 /* Walks a replay's file again: see stream.h. Takes the stream over. */
 struct stream;
 int stacks_over_stream(struct stream *stream, struct spulse_stacks **stacks_out,

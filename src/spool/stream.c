@@ -2,6 +2,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "stream.h"
 
+#include "stacks.h"
+
 int stream_new(int fd, const struct spulse_source *source, const struct range_index *index,
 	       const struct block_sums *sums, uint64_t limit, uint64_t end, uint64_t samples,
 	       struct stream **stream_out, struct spulse_error **err)
@@ -159,7 +161,8 @@ static int next_record(struct stream *s, struct raw_record *record, struct spuls
 	}
 }
 
-int stream_next_slow(struct stream *s, struct raw_sample *sample, struct spulse_error **err)
+/* One sample, wherever the next one stands: 1, 0 at the end. */
+static int next_sample(struct stream *s, struct raw_sample *sample, struct spulse_error **err)
 {
 	struct raw_record record;
 	int r;
@@ -177,6 +180,48 @@ int stream_next_slow(struct stream *s, struct raw_sample *sample, struct spulse_
 			return r;
 	} while (record.tag != TAG_SAMPLE);
 	*sample = record.sample;
+	return 1;
+}
+
+/* Samples of the window that follow each other. */
+static size_t take_run(struct stream *s, struct raw_sample *raw, struct spulse_sample *samples,
+		       size_t max)
+{
+	struct sample_run run = {
+		.p = s->p,
+		.end = s->stop,
+		.last_ns = s->last_ns,
+		.threads = s->source->threads.len,
+		.nodes = s->source->nodes.len,
+	};
+	size_t count;
+
+	max = MIN((uint64_t)max, s->remaining);
+	count = raw ? run_take(&run, raw, max)
+		    : run_take_samples(&run, s->source->threads.data, samples, max);
+	s->p = run.p;
+	s->last_ns = run.last_ns;
+	s->remaining -= count;
+	return count;
+}
+
+ssize_t stream_take(struct stream *s, struct raw_sample *raw, struct spulse_sample *samples,
+		    size_t max, struct spulse_error **err)
+{
+	struct raw_sample sample;
+	size_t count = s->stop == s->p ? 0 : take_run(s, raw, samples, max);
+	int r;
+
+	if (count)
+		return count;
+	/* The end of a run or of the window. */
+	r = next_sample(s, &sample, err);
+	if (r <= 0)
+		return r;
+	if (raw)
+		*raw = sample;
+	else
+		*samples = sample_from_raw(s->source, &sample);
 	return 1;
 }
 

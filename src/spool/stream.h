@@ -58,24 +58,11 @@ void stream_all_records(struct stream *stream, uint64_t offset);
 int stream_next_record(struct stream *stream, struct raw_record *record,
 		       struct spulse_error **err);
 
-int stream_next_slow(struct stream *stream, struct raw_sample *sample, struct spulse_error **err);
-
-static inline int stream_next(struct stream *s, struct raw_sample *sample,
-			      struct spulse_error **err)
-{
-	const uint8_t *p = s->p;
-
-	if (likely(s->stop - p >= SMALL_RECORD_MAX && *p == TAG_SAMPLE)) {
-		p = take_sample(p, s->last_ns, s->source->threads.len, s->source->nodes.len,
-				sample);
-		if (likely(p)) {
-			s->p = p;
-			s->last_ns = sample->timestamp_ns;
-			s->remaining--;
-			return 1;
-		}
-	}
-	return stream_next_slow(s, sample, err);
-}
+/*
+ * The next samples, at most `max`: how many, 0 at the end, or an error. `samples` gets them in
+ * public terms, `raw` as they are; one of the two is NULL.
+ */
+ssize_t stream_take(struct stream *stream, struct raw_sample *raw, struct spulse_sample *samples,
+		    size_t max, struct spulse_error **err);
 
 #endif

@@ -32,7 +32,7 @@ struct guard {
 
 struct spulse_batch {
 	const struct spulse_source *source;
-	struct sample_store store;
+	VEC(struct raw_sample) samples;
 	struct pidmap processes;
 	pid_t last_pid;
 	bool has_more;
@@ -56,7 +56,7 @@ struct spulse_tail {
 
 static void batch_clear(struct spulse_batch *batch)
 {
-	sample_store_clear(&batch->store);
+	batch->samples.len = 0;
 	pidmap_clear(&batch->processes);
 	batch->last_pid = 0;
 	batch->has_more = false;
@@ -74,17 +74,36 @@ static bool batch_observe(struct spulse_batch *batch, pid_t pid)
 	return pidmap_add(&batch->processes, pid);
 }
 
+/* The samples that follow the one just taken, and the processes of all of them. */
+static bool batch_take_run(struct spulse_tail *tail)
+{
+	struct spulse_batch *batch = &tail->batch;
+	size_t first = batch->samples.len - 1, count;
+
+	if (!vec_reserve(&batch->samples, BATCH_SAMPLES - batch->samples.len))
+		return false;
+	count = decode_samples(&tail->d, batch->samples.data + batch->samples.len,
+			       BATCH_SAMPLES - batch->samples.len);
+	batch->samples.len += count;
+	for (size_t i = first; i < batch->samples.len; i++) {
+		uint32_t thread = batch->samples.data[i].thread;
+
+		if (!batch_observe(batch, tail->source.threads.data[thread].pid))
+			return false;
+	}
+	return true;
+}
+
 /* Takes one record into the batch; false when memory ran out. */
 static bool batch_take(struct spulse_tail *tail, int tag)
 {
 	struct spulse_batch *batch = &tail->batch;
-	const struct decoder *d = &tail->d;
+	struct decoder *d = &tail->d;
 
 	switch (tag) {
 	case TAG_SAMPLE:
 		note_first_sample(&tail->source, d->sample.timestamp_ns);
-		return sample_store_add(&batch->store, &tail->source, &d->sample) &&
-		       batch_observe(batch, vec_last(&batch->store.samples).pid);
+		return vec_push(&batch->samples, d->sample) && batch_take_run(tail);
 	case TAG_MODULE:
 	case TAG_JIT_MODULE:
 	case TAG_PYTHON_RUNTIME:
@@ -102,7 +121,7 @@ static bool batch_take(struct spulse_tail *tail, int tag)
 static bool ends_batch(const struct spulse_batch *batch, int tag)
 {
 	return tag == TAG_RETIRE_PROCESS || tag == TAG_RETIRE_MODULE ||
-	       batch->store.samples.len == BATCH_SAMPLES;
+	       batch->samples.len == BATCH_SAMPLES;
 }
 
 /* Remembers the bytes before the position, from the window. */
@@ -232,7 +251,7 @@ void spulse_tail_free(struct spulse_tail *tail)
 	if (!tail)
 		return;
 	decode_release(&tail->d);
-	sample_store_release(&tail->batch.store);
+	vec_free(&tail->batch.samples);
 	pidmap_release(&tail->batch.processes);
 	vec_free(&tail->batch.retired_processes);
 	vec_free(&tail->batch.retired_modules);
@@ -431,7 +450,8 @@ int spulse_tail_discard_consumed(struct spulse_tail *tail, struct spulse_error *
 int spulse_batch_stacks(const struct spulse_batch *batch, struct spulse_stacks **stacks_out,
 			struct spulse_error **err)
 {
-	return stacks_over_store(batch->source, &batch->store, stacks_out, err);
+	return stacks_over_array(batch->source, batch->samples.data, batch->samples.len, stacks_out,
+				 err);
 }
 
 const pid_t *spulse_batch_processes(const struct spulse_batch *batch, size_t *count_out)

@@ -1,0 +1,236 @@
+/* SPDX-FileCopyrightText: StackPulse contributors */
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where one number ends is where the next one begins, and waiting for that is what makes numbers
+ * of varying length slow. So it is noted beforehand, a bit for each of 64 bytes, which bytes end a
+ * number: a sample is four such bits, and from one sample to the next there are only a few
+ * operations on bits. The numbers are put together beside that chain. What can be wrong with them
+ * is gathered and looked at once in the end; when there is something, the samples are taken again
+ * one by one, up to the one that is wrong.
+ */
+#include "run.h"
+
+#ifdef __x86_64__
+#include <immintrin.h>
+#include <pthread.h>
+#endif
+
+/* Where the samples go: one of the two. */
+struct run_out {
+	struct raw_sample *raw;
+	struct spulse_sample *samples;
+	const struct spulse_thread *threads;
+};
+
+#define ALWAYS_INLINE inline __attribute__((always_inline))
+
+/* One sample in whatever form is wanted. */
+static ALWAYS_INLINE void give(const struct run_out *out, bool raw, size_t i, size_t threads,
+			       const struct raw_sample *sample)
+{
+	const struct spulse_thread *thread;
+
+	if (raw) {
+		out->raw[i] = *sample;
+		return;
+	}
+	/* A thread that is not there is found later; until then any will do. */
+	thread = &out->threads[sample->thread < threads ? sample->thread : 0];
+	out->samples[i] = (struct spulse_sample){ sample->timestamp_ns, thread->pid, thread->tid };
+}
+
+/* One by one, stopping before what is wrong. */
+static size_t take_carefully(struct sample_run *run, const struct run_out *out, size_t max)
+{
+	struct raw_sample sample;
+	size_t count = 0;
+
+	while (count < max && run->end - run->p >= SMALL_RECORD_MAX && *run->p == TAG_SAMPLE) {
+		const uint8_t *p = take_sample(run->p, run->last_ns, run->threads, run->nodes,
+					       &sample);
+
+		if (!p)
+			break;
+		give(out, out->raw, count++, run->threads, &sample);
+		run->p = p;
+		run->last_ns = sample.timestamp_ns;
+	}
+	return count;
+}
+
+#ifdef __x86_64__
+
+#define TARGET __attribute__((target("avx2,bmi,bmi2")))
+
+static inline uint64_t without_lowest(uint64_t bits)
+{
+	return bits & (bits - 1);
+}
+
+/*
+ * A sample whose three numbers have one to four bytes each, by the twelve bits that follow the
+ * one of its tag: which of the shuffles brings the numbers into words of their own.
+ */
+enum { SHAPE_BITS = 12, SHAPE_NONE = 255, GROUP = 5 };
+
+static uint8_t shapes[1 << SHAPE_BITS];
+static uint8_t shuffles[64][16];
+static pthread_once_t shapes_once = PTHREAD_ONCE_INIT;
+
+/* The delta goes to the first word, the thread to the third, the node to the last. */
+static void make_shuffle(uint8_t *shuffle, int delta, int thread, int node)
+{
+	memset(shuffle, 0x80, 16);
+	for (int i = 0; i < delta; i++)
+		shuffle[i] = i;
+	for (int i = 0; i < thread; i++)
+		shuffle[8 + i] = delta + i;
+	for (int i = 0; i < node; i++)
+		shuffle[12 + i] = delta + thread + i;
+}
+
+static void make_shapes(void)
+{
+	memset(shapes, SHAPE_NONE, sizeof(shapes));
+	for (unsigned int bits = 0; bits < 1 << SHAPE_BITS; bits++) {
+		unsigned int bits2 = without_lowest(bits), bits3 = without_lowest(bits2);
+		int delta, thread, node;
+
+		if (!bits3)
+			continue;
+		delta = __builtin_ctz(bits) + 1;
+		thread = __builtin_ctz(bits2) + 1 - delta;
+		node = __builtin_ctz(bits3) + 1 - delta - thread;
+		if (delta > 4 || thread > 4 || node > 4)
+			continue;
+		shapes[bits] = (delta - 1) * 16 + (thread - 1) * 4 + (node - 1);
+		make_shuffle(shuffles[shapes[bits]], delta, thread, node);
+	}
+}
+
+/* A bit for each of 64 bytes that ends a number; none for those behind the first `len`. */
+TARGET static ALWAYS_INLINE uint64_t ends_of_numbers(const uint8_t *p, size_t len)
+{
+	uint32_t low = _mm256_movemask_epi8(_mm256_loadu_si256((const __m256i *)p));
+	uint32_t high = _mm256_movemask_epi8(_mm256_loadu_si256((const __m256i *)(p + 32)));
+	uint64_t ends = ~(low | (uint64_t)high << 32);
+
+	return likely(len >= 64) ? ends : ends & (((uint64_t)1 << len) - 1);
+}
+
+struct gathered {
+	uint64_t ns;
+	uint64_t sign; /* of all times */
+	__m128i most; /* the highest of each number */
+	size_t count;
+};
+
+/* GROUP samples at `p`, or fewer when they are long or end; returns their bytes. */
+TARGET static ALWAYS_INLINE size_t take_group(const uint8_t *p, uint64_t ends, size_t threads,
+					      const struct run_out *out, bool raw,
+					      struct gathered *g)
+{
+	const __m128i low = _mm_set1_epi8(0x7f), by7 = _mm_set1_epi16((short)0x8001);
+	const __m128i by14 = _mm_set1_epi32(0x40000001);
+	size_t at = 0;
+
+#pragma GCC unroll 5
+	for (int i = 0; i < GROUP; i++) {
+		uint64_t last = without_lowest(without_lowest(without_lowest(ends)));
+		size_t shape = shapes[ends >> 1 >> (at & 63) & ((1 << SHAPE_BITS) - 1)];
+		struct raw_sample sample;
+		uint32_t delta;
+		__m128i v;
+
+		if (unlikely(p[at] != TAG_SAMPLE || shape == SHAPE_NONE))
+			break;
+		v = _mm_loadu_si128((const __m128i *)(p + at + 1));
+		v = _mm_shuffle_epi8(v, _mm_loadu_si128((const __m128i *)shuffles[shape]));
+		/* Seven bits of each byte: two make a half, two halves make a word. */
+		v = _mm_maddubs_epi16(by7, _mm_and_si128(v, low));
+		v = _mm_madd_epi16(v, by14);
+		g->most = _mm_max_epu32(g->most, v);
+		delta = _mm_cvtsi128_si32(v);
+		g->ns += (int64_t)(int32_t)(delta >> 1 ^ -(delta & 1));
+		g->sign |= g->ns;
+		sample.timestamp_ns = g->ns;
+		sample.thread = _mm_extract_epi32(v, 2);
+		sample.node = _mm_extract_epi32(v, 3);
+		give(out, raw, g->count++, threads, &sample);
+		at = __builtin_ctzll(last) + 1;
+		ends = without_lowest(last);
+	}
+	return at;
+}
+
+TARGET static ALWAYS_INLINE size_t take(struct sample_run *run, const struct run_out *out,
+					bool raw, size_t max)
+{
+	struct gathered g = { .ns = run->last_ns, .sign = run->last_ns };
+	const uint8_t *p = run->p;
+	size_t step = 1;
+
+	g.most = _mm_setzero_si128();
+	while (step && max - g.count >= GROUP && p < run->end) {
+		step = take_group(p, ends_of_numbers(p, run->end - p), run->threads, out, raw, &g);
+		p += step;
+	}
+	if (!g.count || (int64_t)g.sign < 0 ||
+	    (uint32_t)_mm_extract_epi32(g.most, 2) >= run->threads ||
+	    (uint32_t)_mm_extract_epi32(g.most, 3) >= run->nodes)
+		return take_carefully(run, out, max);
+	run->p = p;
+	run->last_ns = g.ns;
+	return g.count;
+}
+
+TARGET static size_t take_by_shapes(struct sample_run *run, const struct run_out *out, size_t max)
+{
+	pthread_once(&shapes_once, make_shapes);
+	return out->raw ? take(run, out, true, max) : take(run, out, false, max);
+}
+
+static bool shapes_work(void)
+{
+	return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
+	       __builtin_cpu_supports("bmi2");
+}
+
+static size_t take_any(struct sample_run *run, const struct run_out *out, size_t max)
+{
+	return shapes_work() ? take_by_shapes(run, out, max) : take_carefully(run, out, max);
+}
+
+#else
+
+static size_t take_any(struct sample_run *run, const struct run_out *out, size_t max)
+{
+	return take_carefully(run, out, max);
+}
+
+#endif
+
+size_t run_take(struct sample_run *run, struct raw_sample *out, size_t max)
+{
+	return run->threads ? take_any(run, &(struct run_out){ .raw = out }, max) : 0;
+}
+
+size_t run_take_samples(struct sample_run *run, const struct spulse_thread *threads,
+			struct spulse_sample *out, size_t max)
+{
+	const struct run_out to = { .samples = out, .threads = threads };
+
+	return run->threads ? take_any(run, &to, max) : 0;
+}
+
+size_t run_skip(struct sample_run *run)
+{
+	struct raw_sample ignored[256];
+	size_t count = 0, more;
+
+	do {
+		more = run_take(run, ignored, sizeof(ignored) / sizeof(*ignored));
+		count += more;
+	} while (more);
+	return count;
+}
