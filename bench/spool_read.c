@@ -1,0 +1,132 @@
+/* SPDX-FileCopyrightText: StackPulse contributors */
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reads a spool through the public interface and tells what that cost: CPU seconds of the opening
+ * (which checks the whole file) and of the walk.
+ * usage: spool_read open|samples|blocks|frames|snapshot FILE
+ */
+#include <stackpulse/stackpulse.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+struct counts {
+	uint64_t samples, frames;
+	uint64_t sum; /* so that nothing that was read can be left out */
+};
+
+static double seconds(void)
+{
+	struct timespec at;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &at);
+	return at.tv_sec + at.tv_nsec / 1e9;
+}
+
+static int walk_samples(const struct spulse_replay *replay, struct counts *counts,
+			struct spulse_error **err)
+{
+	SPULSE_CLEANUP(samples) samples = NULL;
+	struct spulse_sample sample;
+	int r = spulse_replay_samples(replay, &samples, err);
+
+	while (r >= 0 && (r = spulse_samples_next(samples, &sample, err)) > 0) {
+		counts->samples++;
+		counts->sum += sample.timestamp_ns;
+	}
+	return r;
+}
+
+static int walk_blocks(const struct spulse_replay *replay, struct counts *counts,
+		       struct spulse_error **err)
+{
+	SPULSE_CLEANUP(samples) samples = NULL;
+	const struct spulse_sample *block;
+	size_t count;
+	int r = spulse_replay_samples(replay, &samples, err);
+
+	while (r >= 0 && (r = spulse_samples_next_block(samples, &block, &count, err)) > 0) {
+		counts->samples += count;
+		for (size_t i = 0; i < count; i++)
+			counts->sum += block[i].timestamp_ns;
+	}
+	return r;
+}
+
+static void visit(const struct spulse_stack *stack, struct counts *counts)
+{
+	struct spulse_frame_iter iter = spulse_stack_frames(stack);
+	const struct spulse_frame *frame;
+
+	while ((frame = spulse_frame_iter_next(&iter))) {
+		counts->frames++;
+		counts->sum += frame->abs_ip;
+	}
+}
+
+static int walk_frames(const struct spulse_replay *replay, struct counts *counts,
+		       struct spulse_error **err)
+{
+	SPULSE_CLEANUP(stacks) stacks = NULL;
+	const struct spulse_stack *stack;
+	int r = spulse_replay_stacks(replay, &stacks, err);
+
+	while (r >= 0 && (r = spulse_stacks_next(stacks, &stack, err)) > 0) {
+		counts->samples++;
+		visit(stack, counts);
+	}
+	return r;
+}
+
+static int read_snapshot(const char *path, struct counts *counts, struct spulse_error **err)
+{
+	SPULSE_CLEANUP(snapshot) snapshot = NULL;
+	double begin = seconds();
+	int r = spulse_snapshot_open(path, &snapshot, err);
+
+	if (r == 0)
+		printf("open_seconds=%.6f walk_seconds=0\n", seconds() - begin);
+	(void)counts;
+	return r;
+}
+
+static int read_replay(const char *mode, const char *path, struct counts *counts,
+		       struct spulse_error **err)
+{
+	SPULSE_CLEANUP(replay) replay = NULL;
+	double begin = seconds(), opened;
+	int r = spulse_replay_open(path, &replay, err);
+
+	opened = seconds();
+	if (r == 0 && !strcmp(mode, "samples"))
+		r = walk_samples(replay, counts, err);
+	else if (r == 0 && !strcmp(mode, "blocks"))
+		r = walk_blocks(replay, counts, err);
+	else if (r == 0 && !strcmp(mode, "frames"))
+		r = walk_frames(replay, counts, err);
+	printf("open_seconds=%.6f walk_seconds=%.6f\n", opened - begin, seconds() - opened);
+	return r;
+}
+
+int main(int argc, char **argv)
+{
+	SPULSE_CLEANUP(error) err = NULL;
+	struct counts counts = {0};
+	int r;
+
+	if (argc != 3) {
+		fprintf(stderr, "usage: spool_read open|samples|blocks|frames|snapshot FILE\n");
+		return 2;
+	}
+	if (!strcmp(argv[1], "snapshot"))
+		r = read_snapshot(argv[2], &counts, &err);
+	else
+		r = read_replay(argv[1], argv[2], &counts, &err);
+	if (err)
+		fprintf(stderr, "spool_read: %s\n", spulse_error_message(err));
+	printf("samples=%" PRIu64 " frames=%" PRIu64 " sum=%" PRIx64 "\n", counts.samples,
+	       counts.frames, counts.sum);
+	return r < 0;
+}
