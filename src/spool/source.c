@@ -42,24 +42,28 @@ static int compare_pids(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static bool sort_processes(struct spulse_source *source)
+const pid_t *source_sorted_processes(const struct spulse_source *source, size_t *count_out)
 {
+	/* Derived, and the room for it is there since source_settle(), but after a failure. */
+	struct spulse_source *derived = (struct spulse_source *)source;
 	size_t count = source->processes.pids.len;
 
+	if (source->sorted_processes.cap < count)
+		count = source->sorted_processes.len;
+	*count_out = count;
 	if (source->sorted_processes.len == count)
-		return true;
-	source->sorted_processes.len = 0;
-	if (!vec_reserve(&source->sorted_processes, count))
-		return false;
-	memcpy(source->sorted_processes.data, source->processes.pids.data, count * sizeof(pid_t));
-	source->sorted_processes.len = count;
-	qsort(source->sorted_processes.data, count, sizeof(pid_t), compare_pids);
-	return true;
+		return source->sorted_processes.data;
+	memcpy(derived->sorted_processes.data, source->processes.pids.data, count * sizeof(pid_t));
+	derived->sorted_processes.len = count;
+	qsort(derived->sorted_processes.data, count, sizeof(pid_t), compare_pids);
+	return source->sorted_processes.data;
 }
 
 bool source_settle(struct spulse_source *source)
 {
-	return bind_index_update(source) && sort_processes(source);
+	size_t fresh = source->processes.pids.len - source->sorted_processes.len;
+
+	return bind_index_update(source) && vec_reserve(&source->sorted_processes, fresh);
 }
 
 /* Keeps `plain` equal to all ids but those of annotations. */

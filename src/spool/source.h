@@ -75,8 +75,10 @@ struct spulse_source {
 
 int source_init(struct spulse_source *source, const char *path, struct spulse_error **err);
 void source_release(struct spulse_source *source);
-/* Brings what is derived (index, sorted processes) up to date; false when memory ran out. */
+/* Brings the index up to date and makes room for what is derived later; false: no memory. */
 bool source_settle(struct spulse_source *source);
+/* Sorted when asked for: a tail settles once per batch, and a batch may be one record. */
+const pid_t *source_sorted_processes(const struct spulse_source *source, size_t *count_out);
 
 /* Additions by the decoder, which checked everything; false when memory ran out. */
 bool source_add_module(struct spulse_source *source, const struct spulse_module *module);

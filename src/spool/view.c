@@ -72,8 +72,7 @@ spulse_source_python_runtimes(const struct spulse_source *source, size_t *count_
 
 const pid_t *spulse_source_processes(const struct spulse_source *source, size_t *count_out)
 {
-	*count_out = source->sorted_processes.len;
-	return source->sorted_processes.data;
+	return source_sorted_processes(source, count_out);
 }
 
 const struct spulse_annotation *spulse_source_annotations(const struct spulse_source *source,
