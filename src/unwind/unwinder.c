@@ -9,7 +9,9 @@
 #include <stdlib.h>
 
 enum {
-	CACHE_BITS = 15, /* sets; 2 MiB, for 65,536 addresses */
+	FIRST_SETS = 1 << 9,
+	MAX_SETS = 1 << 15, /* 2 MiB, for 65,536 addresses */
+	GROWTH = 4,
 	PERF_X86_IP = 8,
 	PERF_ARM_PC = 32,
 };
@@ -41,23 +43,45 @@ bool unw_regs_from_perf(enum unw_arch arch, uint64_t mask, const uint64_t *value
 	return (regs->known & needed) == needed;
 }
 
+/*
+ * The cache grows with what it holds, so that the few addresses of most programs lie together on
+ * few pages and stay in the processor's own caches. Without memory it stays as it is.
+ */
+static bool resize_cache(struct unwinder *u, size_t count)
+{
+	size_t bytes = count * sizeof(struct cache_set), old = u->set_count;
+	struct cache_set *sets = aligned_alloc(_Alignof(struct cache_set), bytes), *from = u->sets;
+
+	if (!sets)
+		return false;
+	memset(sets, 0, bytes);
+	u->sets = sets;
+	u->set_count = count;
+	u->set_mask = bytes - sizeof(struct cache_set);
+	for (size_t i = 0; i < 2 * old; i++) {
+		const struct cache_entry *e = &from[i / 2].way[i % 2];
+		struct cache_set *set = cache_set(u, e->look + 1, cache_seed(e->tag));
+
+		if (e->tag)
+			set->way[set->way[0].tag != 0] = *e;
+	}
+	free(from);
+	return true;
+}
+
 int unwinder_new(enum unw_arch arch, const struct unw_callbacks *callbacks, struct unwinder **out,
 		 struct spulse_error **err)
 {
 	struct unwinder *u = calloc(1, sizeof(*u));
-	size_t bytes = sizeof(struct cache_set) << CACHE_BITS;
 
 	if (!u)
 		return err_no_memory(err);
-	u->sets = aligned_alloc(_Alignof(struct cache_set), bytes);
-	if (!u->sets) {
+	if (!resize_cache(u, FIRST_SETS)) {
 		free(u);
 		return err_no_memory(err);
 	}
-	memset(u->sets, 0, bytes);
 	u->arch = arch;
 	u->callbacks = *callbacks;
-	u->shift = 64 - CACHE_BITS - __builtin_ctzl(sizeof(struct cache_set));
 	u->address_mask = (UINT64_C(1) << 48) - 1;
 	*out = u;
 	return 0;
@@ -100,9 +124,21 @@ static rule_t rule_of_memory(struct unwinder *u, struct unw_space *space, const 
 		     : rule_none(SPULSE_UNWIND_FALLBACK_NO_MODULE, HINT_UNKNOWN);
 }
 
+/* Takes a rule of the common kinds apart. */
+static void set_quick(struct cache_entry *e)
+{
+	unsigned int kind = rule_kind(e->rule), cell = rule_cell(e->rule, 0);
+
+	if ((kind != RULE_SP && kind != RULE_FP) || (e->rule & (RULE_FP_LOST | RULE_FP_AT_FP)))
+		return;
+	e->rule |= RULE_QUICK;
+	e->cfa_add = (int32_t)(8 * rule_n(e->rule));
+	e->fp_add = cell == RULE_UNSAVED ? FP_NOT_SAVED : -16 - 8 * (int32_t)cell;
+}
+
 const struct cache_entry *cache_fill(struct unwinder *u, struct unw_space *space, uint64_t look)
 {
-	struct cache_set *set = cache_set(u, look, cache_seed(space->tag));
+	struct cache_set *set;
 	const struct unw_map *map = unw_space_find(space, look);
 	struct cache_entry e = {.look = look, .tag = space->tag};
 
@@ -110,10 +146,15 @@ const struct cache_entry *cache_fill(struct unwinder *u, struct unw_space *space
 				   : rule_of_memory(u, space, map, look);
 	if (u->callbacks.intern && rule_kind(e.rule) != RULE_UNCALLED)
 		e.frame = u->callbacks.intern(u->callbacks.data, space, map, look);
+	if (u->arch == UNW_X86_64)
+		set_quick(&e);
 	if (!map || e.frame == UINT32_MAX) {
 		u->uncached = e;
 		return &u->uncached;
 	}
+	if (++u->filled > u->set_count && u->set_count < MAX_SETS)
+		resize_cache(u, u->set_count * GROWTH);
+	set = cache_set(u, look + 1, cache_seed(space->tag));
 	set->way[1] = set->way[0];
 	set->way[0] = e;
 	return &set->way[0];

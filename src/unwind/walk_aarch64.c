@@ -148,7 +148,7 @@ static rule_t quick_steps(struct walk *w)
 	rule_t rule;
 
 	for (;;) {
-		const struct cache_entry *e = cache_set(u, look, seed)->way;
+		const struct cache_entry *e = cache_set(u, look + 1, seed)->way;
 		uint64_t cfa, ra, at;
 
 		if (unlikely(e->look != look || e->tag != tag)) {

@@ -164,69 +164,65 @@ static enum walk_next slow_step(struct walk *w, rule_t rule)
 	}
 }
 
-enum {
-	CACHE_LINE = 64,
-	PREFETCH = 1024, /* bytes ahead of sp: measured best on compilers and interpreters */
-};
-
-/* What the quick path checks of a rule: no flags. */
-#define QUICK_FLAGS (RULE_FP_LOST | RULE_FP_AT_FP)
-
 /*
- * The frame pointer by a rule's cell, without branches: whether functions save it is anybody's
- * guess, and a wrong one costs more than the whole step. `cfa_at` is the CFA's offset; one word
- * below it can be read.
+ * Stands for a frame pointer that is not known. Like any other value that leads nowhere near the
+ * stack it ends the quick steps where it is asked for.
  */
-static inline uint64_t next_fp(const uint8_t *stack, uint64_t readable, uint64_t cfa_at,
-			       rule_t rule, uint64_t fp, uint64_t *fp_lost)
-{
-	uint64_t cell = rule_cell(rule, 0);
-	uint64_t at = cfa_at - 16 - 8 * cell;
-	uint64_t saved = -(uint64_t)(cell != RULE_UNSAVED);
-	uint64_t inside = saved & -(uint64_t)(at < readable);
-	/* A cell below the capture was restored already: kept. One above: lost. */
-	uint64_t above = saved & ~inside & ~(uint64_t)((int64_t)at >> 63);
-	uint64_t value = load_u64(stack + (at & inside));
+#define FP_UNKNOWN UINT64_C(0x8000a5a5c3c3f00f)
 
-	*fp_lost = (*fp_lost & ~inside) | above;
-	return (value & inside) | (fp & ~inside);
+/* Word at a stack address that was checked; `shift` is from the address to where the bytes are. */
+static inline uint64_t stack_word(uintptr_t shift, uint64_t address)
+{
+	return load_u64((const uint8_t *)(shift + address));
 }
+
+enum { CACHE_LINE = 64, LINES_AHEAD = 16 };
+
+/* Keeps gcc from making variants of what follows, for which it has no registers. */
+#define OPAQUE(value) asm("" : "+r"(value))
 
 /*
  * Stack bytes come fresh from a ring, out of the processor's cache, and a walk's strides are too
- * uneven for its own prefetching. Asks for the lines up to `until`; returns how far it is.
+ * uneven for its own prefetching. Each step asks for the same number of lines, without a branch;
+ * that costs little while the step waits for its chain. Returns where to go on.
  */
-static inline uint64_t prefetch(const uint8_t *stack, uint64_t readable, uint64_t from,
-				uint64_t until)
+static inline __attribute__((always_inline)) uint64_t prefetch(uintptr_t shift, uint64_t from,
+							       uint64_t end)
 {
-	for (until = MIN(until, readable); from < until; from += CACHE_LINE)
-		__builtin_prefetch(stack + from);
+	uintptr_t at = shift + from;
+
+	OPAQUE(at);
+#pragma GCC unroll 16
+	for (unsigned int i = 0; i < LINES_AHEAD; i++)
+		__builtin_prefetch((const void *)(at + CACHE_LINE * i));
+	from = MIN(from + (uint64_t)CACHE_LINE * LINES_AHEAD, end);
+	OPAQUE(from);
 	return from;
 }
 
 /*
  * Walks while steps are of the common kinds, from frame w->n. Returns the rule of the frame that
- * needs more care; w is then that frame's state. What one step waits for is the chain: hash, rule,
- * CFA, return address; all checks are beside it.
+ * needs more care; w is then that frame's state. What one step waits for is the chain of return
+ * address, set, CFA, return address; all else is beside it. Whether a function saves the frame
+ * pointer is anybody's guess, and a wrong one costs more than a step: no branch there.
  */
 static rule_t quick_steps(struct walk *w)
 {
 	struct unwinder *const u = w->unwinder;
-	const uint8_t *const stack = w->stack;
-	const uint64_t start = w->stack_start, readable = w->readable;
-	const uint32_t tag = w->space->tag;
+	const uintptr_t shift = (uintptr_t)w->stack - w->stack_start;
+	const uint64_t start = w->stack_start, readable = w->readable, end = start + readable;
+	const uint32_t tag = w->space->tag, first = w->n;
 	const uint64_t seed = cache_seed(tag);
-	uint64_t look = w->look, sp = w->sp, fp = w->fp, fp_lost = -(uint64_t)!w->fp_known;
-	uint64_t asked = 0;
-	const uint32_t first = w->n;
+	/* The address behind the one to look up: a return address as it comes. */
+	uint64_t pc = w->look + 1, sp = w->sp, fp = w->fp_known ? w->fp : FP_UNKNOWN;
+	uint64_t asked = prefetch(shift, sp, end);
 	uint32_t n = first;
 	rule_t rule;
 
 	for (;; n++) {
-		const struct cache_entry *e = cache_set(u, look, seed)->way;
+		const struct cache_entry *e = cache_set(u, pc, seed)->way;
+		const uint64_t look = pc - 1;
 		uint64_t cfa, ra, at;
-
-		asked = prefetch(stack, readable, asked, sp - start + PREFETCH);
 
 		if (unlikely(e->look != look || e->tag != tag)) {
 			e++;
@@ -236,30 +232,36 @@ static rule_t quick_steps(struct walk *w)
 		rule = e->rule;
 		u->frames[n] = e->frame;
 		u->addresses[n] = look;
-		if (unlikely(rule_kind(rule) - RULE_SP > RULE_FP - RULE_SP || (rule & QUICK_FLAGS)))
+		if (unlikely(!(rule & RULE_QUICK)))
 			break;
-		cfa = (rule_kind(rule) == RULE_FP ? fp : sp) + 8 * (uint64_t)rule_n(rule);
-		at = cfa - start;
-		if (unlikely(at - 8 >= readable || cfa <= sp || n + 1 >= UNW_MAX_FRAMES))
+		cfa = sp + (uint64_t)(int64_t)e->cfa_add;
+		if (rule_kind(rule) == RULE_FP) {
+			cfa += fp - sp;
+			if (unlikely(cfa <= sp))
+				break;
+		}
+		if (unlikely(cfa - 8 - start >= readable || n + 1 >= UNW_MAX_FRAMES))
 			break;
-		if (unlikely(fp_lost) && rule_kind(rule) == RULE_FP)
-			break;
-		ra = load_u64(stack + at - 8);
+		ra = stack_word(shift, cfa - 8);
 		if (unlikely(!walk_address_possible(ra)))
 			break;
-		fp = next_fp(stack, readable, at, rule, fp, &fp_lost);
+		/* The word lies in the capture, or below it, where it was restored already. */
+		at = cfa + (uint64_t)(int64_t)e->fp_add;
+		at = at - start < readable ? at : 0;
+		fp = at ? stack_word(shift, at) : fp;
+		asked = prefetch(shift, MAX(asked, cfa), end);
 		u->steps[n] = (struct walk_step){cfa, rule};
 		sp = cfa;
-		look = ra - 1;
+		pc = ra;
 	}
 	if (n != first)
 		w->exact = false;
 	w->n = n;
-	w->look = look;
+	w->look = pc - 1;
 	w->sp = sp;
 	w->fp = fp;
-	w->fp_known = !fp_lost;
-	return rule;
+	w->fp_known = fp != FP_UNKNOWN;
+	return rule & ~RULE_QUICK;
 }
 
 void walk_x86_64(struct walk *w)

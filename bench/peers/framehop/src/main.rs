@@ -89,14 +89,16 @@ fn cpu_ns() -> f64 {
     t.tv_sec as f64 * 1e9 + t.tv_nsec as f64
 }
 
-fn best(unwinder: &UnwinderX86_64<Bytes>, cache: &mut CacheX86_64, samples: &[Sample], rounds: u32) -> f64 {
+fn best(unwinder: &UnwinderX86_64<Bytes>, cache: &mut CacheX86_64, samples: &[Sample], rounds: u32, passes: u32) -> f64 {
     let mut best = f64::MAX;
     for _ in 0..rounds {
         let start = cpu_ns();
         let mut frames = 0;
         let mut sum = 0u64;
-        for s in samples {
-            frames += walk(unwinder, cache, s, |a| sum ^= a).0;
+        for _ in 0..passes {
+            for s in samples {
+                frames += walk(unwinder, cache, s, |a| sum ^= a).0;
+            }
         }
         std::hint::black_box(sum);
         best = f64::min(best, (cpu_ns() - start) / frames as f64);
@@ -135,8 +137,8 @@ fn main() {
         cached += 1;
     }
     println!("samples {}\ndepth {:.1}", samples.len(), frames as f64 / samples.len() as f64);
-    println!("streamed-ns {:.2}", best(&unwinder, &mut cache, &samples, 5));
-    println!("in-cache-ns {:.2}", best(&unwinder, &mut cache, &samples[..cached], 200));
+    println!("streamed-ns {:.2}", best(&unwinder, &mut cache, &samples, 5, 1));
+    println!("in-cache-ns {:.2}", best(&unwinder, &mut cache, &samples[..cached], 50, 20));
     println!("first-pass-ns {:.2}", first / frames as f64);
     if let Some(path) = args.get(2) {
         let mut out = std::io::BufWriter::new(std::fs::File::create(path).unwrap());
