@@ -56,6 +56,21 @@ enum spulse_stack_cache_mode {
 	SPULSE_CACHE_EXTERNAL = 1,
 };
 
+/** Which servers are asked for debug files that this host does not have. */
+enum spulse_debug_servers {
+	/** Those that DEBUGINFOD_URLS names; none when it is not set. */
+	SPULSE_DEBUG_SERVERS_ENVIRONMENT = 0,
+	/** None. */
+	SPULSE_DEBUG_SERVERS_NONE = 1,
+};
+
+/**
+ * Called now and then while a debug file is fetched, maybe by a worker thread. @p build_id is the
+ * file's, in hexadecimal; @p done and @p total are bytes, @p total 0 while it is not known.
+ * Returning false gives the file up. It must not call into the symbolizer.
+ */
+typedef bool (*spulse_fetch_progress_fn)(void *data, const char *build_id, long done, long total);
+
 /** How to symbolize. All-zero is the default. Strings are copied. */
 struct spulse_symbolizer_options {
 	/** sizeof this struct, as the caller knows it. */
@@ -84,6 +99,17 @@ struct spulse_symbolizer_options {
 	const char *debug_dirs;
 	/** Folder that recorded paths are looked up under; NULL = the host's root. */
 	const char *sysroot;
+	/**
+	 * enum spulse_debug_servers. Needs libdebuginfod, loaded when it is first asked. Its cache
+	 * is that of the system's client, or the folder in $STACKPULSE_DEBUGINFOD_CACHE_DIR.
+	 */
+	uint32_t debug_servers;
+	/** Seconds that one file may take; 0 = 90. After one that took longer nobody is asked. */
+	uint32_t debug_server_timeout_s;
+	/** Called while a file is fetched; may be NULL. */
+	spulse_fetch_progress_fn fetch_progress;
+	/** Passed to fetch_progress. */
+	void *fetch_progress_data;
 };
 
 /** Identity of a resolved frame; never used twice. Frozen: 16 bytes. */

@@ -46,6 +46,7 @@ struct image_debug_options {
 	const char *sysroot; /* before `path` and its neighbours; NULL: none */
 	bool debuginfod;     /* ask servers too: DEBUGINFOD_URLS must name some */
 	unsigned int timeout_s; /* for one file of a server; 0: 90 */
+	bool *servers_silent;	/* set when an answer is late, and then none is asked; or NULL */
 	image_debug_progress progress;
 	void *progress_data;
 };

@@ -145,6 +145,10 @@ int image_debuginfod_fetch(const uint8_t *build_id, size_t len, bool executable,
 		strbuf_puts(reason, "DEBUGINFOD_URLS names no server");
 		return 0;
 	}
+	if (options->servers_silent && __atomic_load_n(options->servers_silent, __ATOMIC_RELAXED)) {
+		strbuf_puts(reason, "the servers did not answer in time before");
+		return 0;
+	}
 	pthread_once(&library_once, load_library);
 	if (!library.handle) {
 		strbuf_puts(reason, "libdebuginfod.so.1 is not installed");
@@ -155,6 +159,8 @@ int image_debuginfod_fetch(const uint8_t *build_id, size_t len, bool executable,
 	clock_gettime(CLOCK_MONOTONIC, &q.deadline);
 	q.deadline.tv_sec += options->timeout_s ? options->timeout_s : DEFAULT_TIMEOUT_S;
 	ask(&q, build_id, len, executable, &found, reason);
+	if (q.late && options->servers_silent)
+		__atomic_store_n(options->servers_silent, true, __ATOMIC_RELAXED);
 	if (found && !has_build_id(found, build_id, len)) {
 		strbuf_puts(reason, "the server sent another build");
 		image_unref(found);

@@ -30,6 +30,8 @@ static int check_options(const struct spulse_symbolizer_options *o, struct spuls
 		return err_set(err, SPULSE_ERROR_INVALID_INPUT, "kernel_symbols is out of range");
 	if (o->stack_cache > SPULSE_CACHE_EXTERNAL)
 		return err_set(err, SPULSE_ERROR_INVALID_INPUT, "stack_cache is out of range");
+	if (o->debug_servers > SPULSE_DEBUG_SERVERS_NONE)
+		return err_set(err, SPULSE_ERROR_INVALID_INPUT, "debug_servers is out of range");
 	if (o->kernel_symbols == SPULSE_KERNEL_SYMBOLS_FILE && !o->kernel_symbols_path)
 		return err_set(err, SPULSE_ERROR_INVALID_INPUT,
 			       "kernel symbols from a file need kernel_symbols_path");
@@ -73,7 +75,14 @@ static bool copy_pids(struct spulse_symbolizer *sym, const pid_t *pids, size_t c
 static int apply_options(struct spulse_symbolizer *sym, const struct spulse_symbolizer_options *o,
 			 struct spulse_error **err)
 {
-	struct native_options native = { .debug_dirs = o->debug_dirs, .sysroot = o->sysroot };
+	struct native_options native = {
+		.debug_dirs = o->debug_dirs,
+		.sysroot = o->sysroot,
+		.servers = o->debug_servers == SPULSE_DEBUG_SERVERS_ENVIRONMENT,
+		.server_timeout_s = o->debug_server_timeout_s,
+		.progress = o->fetch_progress,
+		.progress_data = o->fetch_progress_data,
+	};
 
 	sym->perf_maps = o->perf_maps;
 	sym->kernel_source = o->kernel_symbols;

@@ -244,15 +244,12 @@ static int run(struct lookup *lookup, int argc, char **argv, struct spulse_error
 static int symbolize(struct lookup *lookup, const char *path, const struct symopts *symopts,
 		     int argc, char **argv)
 {
-	const struct spulse_symbolizer_options options = {
-		.size = sizeof(options),
-		.threads = (uint32_t)symopts->threads,
-		.debug_dirs = symopts->debug_dirs,
-		.sysroot = symopts->sysroot,
-	};
+	struct spulse_symbolizer_options options = { .size = sizeof(options) };
 	struct spulse_error *err = NULL;
-	int r = spulse_symbolizer_new_for_file(path, &options, &lookup->symbolizer, &err);
+	int r;
 
+	symopts_apply(symopts, &options);
+	r = spulse_symbolizer_new_for_file(path, &options, &lookup->symbolizer, &err);
 	if (r < 0)
 		return tool_fail(err);
 	lookup->out = out_stdout();
@@ -279,6 +276,7 @@ int cmd_symbolize(int argc, char **argv)
 		{0, "debug-dir", CLI_STRING, &symopts.debug_dirs, "DIR[:DIR...]",
 		 .help = "Folders of separate debug files. Default: $STACKPULSE_DEBUG_DIRS, else "
 			 "/usr/lib/debug."},
+		symopts_debuginfod(&symopts),
 		{0, "threads", CLI_NUMBER, &symopts.threads, "N",
 		 .help = "Worker threads. Default: one per CPU.", .minimum = 1, .maximum = 1024},
 	};

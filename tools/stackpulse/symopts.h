@@ -17,6 +17,7 @@ struct symopts {
 	const char *perf_map_dir;
 	const char *kallsyms;
 	const char *debug_dirs;
+	const char *debuginfod;
 	uint64_t threads;
 	bool no_perf_maps;
 	bool no_kernel_symbols;
@@ -25,10 +26,14 @@ struct symopts {
 	bool no_inline;
 };
 
-enum { SYMOPTS_COUNT = 9 };
+enum { SYMOPTS_COUNT = 10 };
 
 /* Fills the table of a group "Names" for cli_spec; the strings are borrowed from argv. */
 void symopts_options(struct symopts *symopts, struct cli_option options[SYMOPTS_COUNT]);
+/* The option --debuginfod alone, for a command that has its own table. */
+struct cli_option symopts_debuginfod(struct symopts *symopts);
+/* What both kinds of symbolizer take: debug files and who is asked for them, and threads. */
+void symopts_apply(const struct symopts *symopts, struct spulse_symbolizer_options *options);
 /* Makes a symbolizer for source as the options say. */
 int symopts_open(const struct symopts *symopts, const struct spulse_source *source,
 		 struct spulse_symbolizer **symbolizer_out, struct spulse_error **err);

@@ -12,6 +12,7 @@ struct native_store {
 	struct image_debug_options debug;
 	struct image_roots roots;
 	char *sysroot;
+	bool servers_silent;
 	VEC(struct program *) programs;
 	struct u64map by_token;
 	uint64_t tick;
@@ -42,7 +43,11 @@ struct native_store *native_store_new(const struct native_options *options)
 	}
 	store->debug.roots = &store->roots;
 	store->debug.sysroot = store->sysroot;
-	store->debug.debuginfod = servers && *servers;
+	store->debug.debuginfod = options->servers && servers && *servers;
+	store->debug.timeout_s = options->server_timeout_s;
+	store->debug.servers_silent = &store->servers_silent;
+	store->debug.progress = options->progress;
+	store->debug.progress_data = options->progress_data;
 	return store;
 }
 

@@ -17,6 +17,10 @@ struct native_store;
 struct native_options {
 	const char *debug_dirs; /* colon-separated; NULL: the environment's or the build's */
 	const char *sysroot;	/* or NULL */
+	bool servers;		/* those that DEBUGINFOD_URLS names */
+	unsigned int server_timeout_s; /* 0: the usual */
+	image_debug_progress progress; /* or NULL */
+	void *progress_data;
 };
 
 /* NULL when memory ran out or the backend is not built in. */

@@ -7,7 +7,9 @@
 
 #include <cmocka.h>
 
+#include <netinet/in.h>
 #include <stdio.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -400,6 +402,69 @@ static void test_servers_only_when_named(void **state)
 	strbuf_release(&reason);
 }
 
+#if SPULSE_HAVE_DEBUGINFOD
+static const uint8_t short_id[3] = {1, 2, 3};
+
+/* A server that takes connections and says nothing; its URL is in the environment. */
+static int silent_server(void)
+{
+	struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t len = sizeof(address);
+	char url[64];
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(listen(fd, 16), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &len), 0);
+	snprintf(url, sizeof(url), "http://127.0.0.1:%d", ntohs(address.sin_port));
+	setenv("DEBUGINFOD_URLS", url, 1);
+	setenv("DEBUGINFOD_CACHE_PATH", in_dir("cache"), 1);
+	return fd;
+}
+
+static bool count_calls(void *data, const char *what, long done, long total)
+{
+	(void)done, (void)total;
+	assert_string_equal(what, "0102");
+	return ++*(int *)data < 2;
+}
+
+/* Neither a timeout nor a caller who lost patience is waited out file by file. */
+static void test_silent_server(void **state)
+{
+	bool silent = false;
+	int calls = 0, fd = silent_server();
+	struct image_debug_options options = {
+		.debuginfod = true, .timeout_s = 1, .servers_silent = &silent};
+	struct strbuf reason = {0};
+	struct image *image = NULL;
+	(void)state;
+
+	options.progress = count_calls;
+	options.progress_data = &calls;
+	if (image_debuginfod_fetch(short_id, 2, false, &options, &image, &reason) == 0 &&
+	    strstr(reason.data, "not installed"))
+		skip();
+	assert_int_equal(calls, 2);
+	assert_false(silent);
+	strbuf_reset(&reason);
+	options.progress = NULL;
+	/* The library remembers that it did not get the first. */
+	assert_int_equal(image_debuginfod_fetch(short_id, 3, false, &options, &image, &reason), 0);
+	assert_string_equal(reason.data, "no answer in time");
+	assert_true(silent);
+	strbuf_reset(&reason);
+	assert_int_equal(image_debuginfod_fetch(id, sizeof(id), false, &options, &image, &reason),
+			 0);
+	assert_non_null(strstr(reason.data, "before"));
+	assert_null(image);
+	strbuf_release(&reason);
+	close(fd);
+	unsetenv("DEBUGINFOD_URLS");
+	unsetenv("DEBUGINFOD_CACHE_PATH");
+}
+#endif
+
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
 
 int main(void)
@@ -414,6 +479,9 @@ int main(void)
 		TEST(test_recorded_path_and_sysroot),
 		TEST(test_default_roots),
 		TEST(test_servers_only_when_named),
+#if SPULSE_HAVE_DEBUGINFOD
+		TEST(test_silent_server),
+#endif
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
