@@ -1,185 +1,105 @@
 /* SPDX-FileCopyrightText: StackPulse contributors */
 /* SPDX-License-Identifier: MIT */
 /*
- * Why an event could not be opened: the call, what it was about, the errno, and the one setting
- * that explains it, with its present value and the change that helps. Never a guess: where
- * nothing explains it, the text says so.
+ * Why an event could not be opened: the call, what it was about, the errno, and the settings that
+ * explain it, with their present values and the changes that help. Never a guess: where nothing
+ * explains it, the text says so.
  */
 #include <errno.h>
-#include <linux/capability.h>
-#include <unistd.h>
 
-#include "live.h"
+#include "checks.h"
 
-#ifndef CAP_PERFMON
-#define CAP_PERFMON 38
-#endif
+/* What an errno is, and what it means by itself, where no setting explains it. */
+static const struct meaning {
+	int errnum;
+	enum spulse_error_kind kind;
+	const char *text, *mapping_text; /* NULL: the same */
+} meanings[] = {
+	{ EACCES, SPULSE_ERROR_PERMISSION, "no setting explains it", NULL },
+	{ EPERM, SPULSE_ERROR_PERMISSION, "no setting explains it", NULL },
+	{ EMFILE, SPULSE_ERROR_IO, "no descriptor is left", NULL },
+	{ ENFILE, SPULSE_ERROR_IO, "the machine's table of open files is full", NULL },
+	{ ENOMEM, SPULSE_ERROR_NO_MEMORY, "the kernel has no memory", "no memory for the ring" },
+	{ ESRCH, SPULSE_ERROR_TARGET_GONE, "the process is gone", NULL },
+	{ EINVAL, SPULSE_ERROR_INVALID_INPUT, "the kernel refuses these settings", NULL },
+	{ ENOENT, SPULSE_ERROR_UNSUPPORTED, "this kernel lacks the event", NULL },
+	{ ENODEV, SPULSE_ERROR_UNSUPPORTED, "this kernel lacks the event", NULL },
+	{ ENXIO, SPULSE_ERROR_UNSUPPORTED, "this kernel lacks the event", NULL },
+	{ EOPNOTSUPP, SPULSE_ERROR_UNSUPPORTED, "this kernel lacks the event", NULL },
+	{ ENOSYS, SPULSE_ERROR_UNSUPPORTED, "this kernel was built without perf events", NULL },
+	{ EBUSY, SPULSE_ERROR_IO, "another profiler holds the counter exclusively", NULL },
+	{ EBADMSG, SPULSE_ERROR_IO, "the kernel describes a ring that makes no sense", NULL },
+};
 
-static const char *const paranoid_path = "/proc/sys/kernel/perf_event_paranoid";
-static const char *const mlock_path = "/proc/sys/kernel/perf_event_mlock_kb";
-
-static bool may_monitor(void)
+static const struct meaning *meaning_of(int errnum)
 {
-	return perf_sys->capable(CAP_PERFMON) || perf_sys->capable(CAP_SYS_ADMIN);
+	static const struct meaning other = { 0, SPULSE_ERROR_IO, "no known setting explains it",
+					      NULL };
+
+	for (size_t i = 0; i < ARRAY_LEN(meanings); i++)
+		if (meanings[i].errnum == errnum)
+			return &meanings[i];
+	return &other;
 }
 
-static void say_paranoid(struct strbuf *text, int64_t now, int64_t needed, const char *what)
+static enum spulse_error_kind kind_of(const struct perf_failure *f)
 {
-	strbuf_printf(text, "%s is %lld, which refuses %s without CAP_PERFMON; it helps to run "
-		      "\"sysctl kernel.perf_event_paranoid=%lld\" or to give CAP_PERFMON",
-		      paranoid_path, (long long)now, what, (long long)needed);
+	if (f->mapping && f->errnum == ENOMEM)
+		return SPULSE_ERROR_IO;
+	return meaning_of(f->errnum)->kind;
 }
 
-/* Another user's process, or one that made itself unreadable. */
-static bool say_owner(struct strbuf *text, pid_t pid)
+/* What no value says. */
+static void lead_in(struct strbuf *text, const struct perf_failure *f, bool denied_lock)
 {
-	uid_t user, folder, own = geteuid();
-
-	if (perf_sys->owners(pid, &user, &folder) < 0)
-		return false;
-	if (user != own) {
-		strbuf_printf(text, "process %d belongs to user %u and we are user %u; it helps to "
-			      "run as that user or with CAP_PERFMON", pid, user, own);
-		return true;
-	}
-	if (folder != user) {
-		strbuf_printf(text, "process %d is not dumpable (it changed its user or called "
-			      "prctl(PR_SET_DUMPABLE, 0)); it helps to run with CAP_PERFMON", pid);
-		return true;
-	}
-	return false;
+	if (denied_lock)
+		strbuf_printf(text, "not even %llu KiB of ring may be locked, in memory that every "
+			      "profiler of this user shares: ", (unsigned long long)f->bytes >> 10);
+	else if (f->tid == -1)
+		strbuf_puts(text, "recording every process is refused: ");
+	else if (f->kind == PERF_KIND_SWITCH)
+		strbuf_puts(text, "recording blocked time is refused: ");
 }
 
-static void explain_denied(struct strbuf *text, const struct perf_failure *f)
-{
-	int64_t paranoid;
-	bool known = perf_sys->read_number(paranoid_path, &paranoid) == 0;
-
-	if (may_monitor()) {
-		strbuf_puts(text, "we have CAP_PERFMON: a security module or the seccomp filter of "
-				  "a container refuses it; allow perf_event_open there");
-		return;
-	}
-	if (known && paranoid >= 3)
-		say_paranoid(text, paranoid, 2, "every use");
-	else if (known && f->tid == -1 && paranoid >= 1)
-		say_paranoid(text, paranoid, 0, "to record every process");
-	else if (known && f->kind == PERF_KIND_SWITCH && paranoid >= 2)
-		say_paranoid(text, paranoid, 1, "to record blocked time");
-	else if (f->tid == -1 || !say_owner(text, f->pid))
-		strbuf_printf(text, "%s is %lld and the process is ours: a security module or "
-			      "the seccomp filter of a container refuses it; allow "
-			      "perf_event_open there",
-			      paranoid_path, known ? (long long)paranoid : -1ll);
-}
-
-static void explain_descriptors(struct strbuf *text, const struct perf_failure *f)
-{
-	struct rlimit limit = { 0 };
-
-	perf_sys->get_limit(RLIMIT_NOFILE, &limit);
-	strbuf_printf(text, "RLIMIT_NOFILE is %llu (hard limit %llu) and %zu events are open; each "
-		      "thread needs one descriptor per CPU; it helps to raise the hard limit "
-		      "(\"ulimit -Hn\", LimitNOFILE= of a service)",
-		      (unsigned long long)limit.rlim_cur, (unsigned long long)limit.rlim_max,
-		      f->descriptors);
-}
-
-static void explain_locked(struct strbuf *text, const struct perf_failure *f)
-{
-	struct rlimit limit = { 0 };
-	int64_t kb;
-
-	perf_sys->get_limit(RLIMIT_MEMLOCK, &limit);
-	if (perf_sys->read_number(mlock_path, &kb) < 0)
-		kb = -1;
-	strbuf_printf(text, "not even %llu KiB of ring may be locked: %s is %lld KiB per CPU and "
-		      "RLIMIT_MEMLOCK is ", (unsigned long long)f->bytes >> 10, mlock_path,
-		      (long long)kb);
-	if (limit.rlim_cur == RLIM_INFINITY)
-		strbuf_puts(text, "unlimited");
-	else
-		strbuf_printf(text, "%llu KiB", (unsigned long long)limit.rlim_cur >> 10);
-	strbuf_puts(text, ", both shared with every other profiler of this user; it helps to "
-			  "raise one of them, to end the other profiler, to ask for smaller "
-			  "stacks, or to give CAP_IPC_LOCK");
-}
-
-/* Whether this kernel knows PERF_FORMAT_LOST, which came with Linux 6.0. */
-static bool kernel_is_too_old(void)
-{
-	struct perf_event_attr attr = {
-		.type = PERF_TYPE_SOFTWARE,
-		.size = PERF_ATTR_SIZE_VER0,
-		.config = PERF_COUNT_SW_CPU_CLOCK,
-		.disabled = 1,
-		.exclude_kernel = 1,
-	};
-	int plain = perf_sys->open(&attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC), lost;
-
-	if (plain < 0)
-		return false;
-	perf_sys->close(plain);
-	attr.read_format = PERF_FORMAT_LOST;
-	lost = perf_sys->open(&attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
-	if (lost >= 0)
-		perf_sys->close(lost);
-	return lost == -EINVAL;
-}
-
+/* Every row of the table that explains the failure; which error it makes. */
 static enum spulse_error_kind explain(struct strbuf *text, const struct perf_failure *f)
 {
-	switch (f->errnum) {
-	case EACCES:
-	case EPERM:
-		if (f->mapping)
-			explain_locked(text, f);
-		else
-			explain_denied(text, f);
-		return SPULSE_ERROR_PERMISSION;
-	case EMFILE:
-		explain_descriptors(text, f);
-		return SPULSE_ERROR_IO;
-	case ENFILE:
-		strbuf_puts(text, "the machine's table of open files (fs.file-max) is full");
-		return SPULSE_ERROR_IO;
-	case ENOMEM:
-		strbuf_puts(text, f->mapping ? "no memory for the ring (RLIMIT_AS, or a memory "
-					       "limit of the container); smaller stacks help" :
-					       "the kernel has no memory");
-		return f->mapping ? SPULSE_ERROR_IO : SPULSE_ERROR_NO_MEMORY;
-	case ESRCH:
-		strbuf_puts(text, "the process is gone");
-		return SPULSE_ERROR_TARGET_GONE;
-	case EINVAL:
-		if (!f->mapping && kernel_is_too_old()) {
-			strbuf_puts(text, "this kernel cannot count lost samples; Linux 6.0 or "
-					  "later is needed");
-			return SPULSE_ERROR_UNSUPPORTED;
-		}
-		strbuf_puts(text, "the kernel refuses these settings");
-		return SPULSE_ERROR_INVALID_INPUT;
-	case ENOENT:
-	case ENODEV:
-	case ENXIO:
-	case EOPNOTSUPP:
-		strbuf_puts(text, f->software ? "this kernel lacks the software event" :
-						"there is no hardware cycle counter here (as in "
-						"many virtual machines); the CPU clock works");
-		return SPULSE_ERROR_UNSUPPORTED;
-	case ENOSYS:
-		strbuf_puts(text, "this kernel was built without perf events");
-		return SPULSE_ERROR_UNSUPPORTED;
-	case EBUSY:
-		strbuf_puts(text, "another profiler holds the counter exclusively");
-		return SPULSE_ERROR_IO;
-	case EBADMSG:
-		strbuf_puts(text, "the kernel describes a ring that makes no sense");
-		return SPULSE_ERROR_IO;
-	default:
-		strbuf_puts(text, "no known setting explains it");
-		return SPULSE_ERROR_IO;
+	const struct perf_look look = { .pid = f->pid, .failure = f };
+	const struct meaning *meaning = meaning_of(f->errnum);
+	enum spulse_error_kind kind = kind_of(f);
+	struct strbuf advices = { 0 };
+	size_t found = 0;
+
+	for (size_t i = 0; i < perf_check_count; i++) {
+		const struct perf_check *check = &perf_checks[i];
+		struct strbuf value = { 0 }, advice = { 0 };
+
+		if (!check->explains || !check->explains(f))
+			continue;
+		if (!found++)
+			lead_in(text, f, f->mapping && kind == SPULSE_ERROR_PERMISSION);
+		/* An old kernel refuses settings that are right. */
+		if (f->errnum == EINVAL)
+			kind = SPULSE_ERROR_UNSUPPORTED;
+		check->look(&look, &value, &advice);
+		strbuf_printf(text, "%s%s is %s", found > 1 ? "; " : "",
+			      check->called ? check->called : check->name,
+			      value.failed || !value.data ? "?" : value.data);
+		if (advice.data && advice.len)
+			strbuf_printf(&advices, "%s%s", found > 1 ? "; or " : "; it helps to ",
+				      advice.data);
+		text->failed |= value.failed || advice.failed;
+		strbuf_release(&value);
+		strbuf_release(&advice);
 	}
+	if (!found)
+		strbuf_puts(text, f->mapping && meaning->mapping_text ? meaning->mapping_text :
+									meaning->text);
+	if (advices.data)
+		strbuf_puts(text, advices.data);
+	text->failed |= advices.failed;
+	strbuf_release(&advices);
+	return kind;
 }
 
 int perf_report_failure(const struct perf_failure *f, struct spulse_error **err)

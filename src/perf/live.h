@@ -27,6 +27,8 @@ struct perf_sys {
 	/* Effective user of a process, and the owner of its files in /proc (another one when it is
 	 * not dumpable). */
 	int (*owners)(pid_t pid, uid_t *user, uid_t *folder);
+	/* Whether a file can be opened for reading. */
+	int (*open_file)(const char *path);
 	/* First number of a file. */
 	int (*read_number)(const char *path, int64_t *value);
 };

@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: StackPulse contributors */
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
@@ -101,6 +102,16 @@ static int sys_owners(pid_t pid, uid_t *user, uid_t *folder)
 	return r;
 }
 
+static int sys_open_file(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	close(fd);
+	return 0;
+}
+
 const struct perf_sys perf_real_sys = {
 	.open = sys_open,
 	.map = sys_map,
@@ -112,6 +123,7 @@ const struct perf_sys perf_real_sys = {
 	.set_limit = sys_set_limit,
 	.capable = sys_capable,
 	.owners = sys_owners,
+	.open_file = sys_open_file,
 	.read_number = read_file_number,
 };
 const struct perf_sys *perf_sys = &perf_real_sys;

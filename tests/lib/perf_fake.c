@@ -93,7 +93,8 @@ static void fake_close(int fd)
 
 static int fake_get_limit(int resource, struct rlimit *limit)
 {
-	*limit = resource == RLIMIT_NOFILE ? perf_fake.nofile : perf_fake.memlock;
+	*limit = resource == RLIMIT_NOFILE ? perf_fake.nofile :
+		 resource == RLIMIT_AS ? perf_fake.address_space : perf_fake.memlock;
 	return 0;
 }
 
@@ -126,10 +127,22 @@ static int fake_number(const char *path, int64_t *value)
 		*value = perf_fake.paranoid;
 	} else if (strstr(path, "mlock_kb")) {
 		*value = perf_fake.mlock_kb;
+	} else if (strstr(path, "ptrace_scope")) {
+		*value = perf_fake.ptrace_scope;
+	} else if (strstr(path, "kptr_restrict")) {
+		*value = perf_fake.kptr_restrict;
+	} else if (strstr(path, "file-max")) {
+		*value = perf_fake.file_max;
 	} else {
 		return -ENOENT;
 	}
 	return *value == -1 ? -ENOENT : 0;
+}
+
+static int fake_open_file(const char *path)
+{
+	(void)path;
+	return perf_fake.file_answer;
 }
 
 static const struct perf_sys fake_sys = {
@@ -143,6 +156,7 @@ static const struct perf_sys fake_sys = {
 	.set_limit = fake_set_limit,
 	.capable = fake_capable,
 	.owners = fake_owners,
+	.open_file = fake_open_file,
 	.read_number = fake_number,
 };
 
@@ -162,6 +176,10 @@ void perf_fake_install(void)
 	perf_fake.paranoid = 2;
 	perf_fake.mlock_kb = 516;
 	perf_fake.rate = 100000;
+	perf_fake.address_space = (struct rlimit){ RLIM_INFINITY, RLIM_INFINITY };
+	perf_fake.ptrace_scope = perf_fake.kptr_restrict = -1;
+	perf_fake.file_max = 100000;
+	perf_fake.file_answer = 0;
 	perf_fake.capabilities = ~0ull;
 	perf_fake.user = perf_fake.folder = geteuid();
 	perf_sys = &fake_sys;

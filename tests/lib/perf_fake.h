@@ -33,8 +33,10 @@ struct perf_fake {
 	/* What a test sets. NULL: everything works. 0 or -errno. */
 	int (*open_answer)(const struct perf_event_attr *attr, pid_t pid, int cpu);
 	int (*map_answer)(size_t bytes, int cpu);
-	struct rlimit nofile, memlock;
-	int64_t paranoid, mlock_kb, rate; /* -1: the file is missing */
+	struct rlimit nofile, memlock, address_space;
+	/* -1: the file is missing */
+	int64_t paranoid, mlock_kb, rate, ptrace_scope, kptr_restrict, file_max;
+	int file_answer;		  /* of opening a file: 0 or -errno */
 	uint64_t capabilities;		  /* bits */
 	uid_t user, folder;		  /* of every process */
 	uint64_t lost;			  /* what every loss counter says */

@@ -65,7 +65,6 @@ static void print_text(struct out *out, const struct spulse_doctor_report *repor
 			continue;
 		out_puts(out, "         -> ");
 		cli_wrap(out, checks[i].advice, 12, 12);
-		out_puts(out, "\n");
 	}
 }
 

@@ -146,13 +146,16 @@ static int start(const struct recopts *request, struct spoolfile *file,
 }
 
 /* What to do about an error that a newcomer is likely to meet. */
-static void advise(const struct spulse_error *err)
+static void advise(const struct recopts *request, const struct spulse_error *err)
 {
 	uint64_t requested, maximum;
 
 	if (spulse_error_frequency_limit(err, &requested, &maximum))
 		tool_message("-F max records at the limit of %" PRIu64 " samples per second",
 			     maximum);
+	else if (spulse_error_kind(err) == SPULSE_ERROR_PERMISSION && request->pids.count == 1)
+		tool_message("\"stackpulse doctor %d\" shows all that stands in the way",
+			     (int)request->pids.pids[0]);
 	else if (spulse_error_kind(err) == SPULSE_ERROR_PERMISSION)
 		tool_message("\"stackpulse doctor\" shows what this machine permits");
 }
@@ -238,7 +241,7 @@ static int record(const struct recopts *request, struct spoolfile *file)
 	if (start(request, file, launch, &recorder, &err) < 0) {
 		tell_write_error(file, err);
 		tool_report_error(err);
-		advise(err);
+		advise(request, err);
 		spulse_error_free(err);
 		return TOOL_RECORD_FAILED;
 	}

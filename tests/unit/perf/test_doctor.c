@@ -65,8 +65,8 @@ static void test_paranoid_without_rights(void **state)
 		uint32_t verdict;
 		const char *advice;
 	} rows[] = {
-		{ 4, SPULSE_VERDICT_REFUSED, "perf_event_paranoid=2" },
-		{ 3, SPULSE_VERDICT_REFUSED, "perf_event_paranoid=2" },
+		{ 4, SPULSE_VERDICT_LIMITED, "perf_event_paranoid=1" },
+		{ 3, SPULSE_VERDICT_LIMITED, "perf_event_paranoid=1" },
 		{ 2, SPULSE_VERDICT_LIMITED, "perf_event_paranoid=1" },
 		{ 1, SPULSE_VERDICT_LIMITED, "perf_event_paranoid=0" },
 		{ -1, SPULSE_VERDICT_UNKNOWN, "" },
@@ -83,6 +83,33 @@ static void test_paranoid_without_rights(void **state)
 	}
 }
 
+static int refuse_all(const struct perf_event_attr *attr, pid_t pid, int cpu)
+{
+	(void)attr;
+	(void)pid;
+	(void)cpu;
+	return -EPERM;
+}
+
+/* Some distributions' kernels refuse everything from 3 on, others take it for 2. */
+static void test_paranoid_above_2_that_refuses(void **state)
+{
+	(void)state;
+	for (int64_t level = 3; level <= 4; level++) {
+		perf_fake.capabilities = 0;
+		perf_fake.paranoid = level;
+		perf_fake.open_answer = refuse_all;
+		assert_int_equal(spulse_doctor(0, &report, &err), 0);
+		expect("perf_event_paranoid", SPULSE_VERDICT_REFUSED, "no use without CAP_PERFMON",
+		       "perf_event_paranoid=2");
+		expect("perf_event_open", SPULSE_VERDICT_REFUSED, "EPERM",
+		       "perf_event_paranoid below");
+		assert_int_equal(spulse_doctor_report_verdict(report), SPULSE_VERDICT_REFUSED);
+		spulse_doctor_report_free(report);
+		report = NULL;
+	}
+}
+
 static int refuse_kernel(const struct perf_event_attr *attr, pid_t pid, int cpu)
 {
 	(void)pid;
@@ -90,14 +117,6 @@ static int refuse_kernel(const struct perf_event_attr *attr, pid_t pid, int cpu)
 	if (attr->type == PERF_TYPE_HARDWARE)
 		return -ENOENT;
 	return attr->exclude_kernel ? 0 : -EACCES;
-}
-
-static int refuse_all(const struct perf_event_attr *attr, pid_t pid, int cpu)
-{
-	(void)attr;
-	(void)pid;
-	(void)cpu;
-	return -EPERM;
 }
 
 static int old_kernel(const struct perf_event_attr *attr, pid_t pid, int cpu)
@@ -113,7 +132,7 @@ static void test_what_the_kernel_refuses(void **state)
 	perf_fake.open_answer = refuse_kernel;
 	assert_int_equal(spulse_doctor(0, &report, &err), 0);
 	expect("sampling-event", SPULSE_VERDICT_OK, "cpu-clock (cycles: ENOENT)", "");
-	expect("kernel-frames", SPULSE_VERDICT_LIMITED, "EACCES", "perf_event_paranoid");
+	expect("kernel-frames", SPULSE_VERDICT_LIMITED, "EACCES", "seccomp");
 	spulse_doctor_report_free(report);
 	report = NULL;
 	perf_fake.open_answer = refuse_all;
@@ -137,7 +156,7 @@ static void test_limits_without_rights(void **state)
 	perf_fake.nofile = (struct rlimit){ 64, 256 };
 	assert_int_equal(spulse_doctor(0, &report, &err), 0);
 	expect("perf_event_max_sample_rate", SPULSE_VERDICT_LIMITED, "500 Hz", "sysctl");
-	expect("perf_event_mlock_kb", SPULSE_VERDICT_LIMITED, "64 KiB", "RLIMIT_MEMLOCK");
+	expect("perf_event_mlock_kb", SPULSE_VERDICT_LIMITED, "64 KiB", "perf_event_mlock_kb=516");
 	expect("RLIMIT_MEMLOCK", SPULSE_VERDICT_LIMITED, "64 KiB", "CAP_IPC_LOCK");
 	expect("RLIMIT_NOFILE", SPULSE_VERDICT_LIMITED, "64 (hard limit 256)", "hard limit");
 }
@@ -152,8 +171,9 @@ static void test_process_of_another_user(void **state)
 	spulse_doctor_report_free(report);
 	report = NULL;
 	perf_fake.user = geteuid();
+	perf_fake.folder = geteuid() + 1;
 	assert_int_equal(spulse_doctor(10, &report, &err), 0);
-	expect("owner", SPULSE_VERDICT_REFUSED, "not dumpable", "PR_SET_DUMPABLE");
+	expect("dumpable", SPULSE_VERDICT_REFUSED, "PR_SET_DUMPABLE", "CAP_PERFMON");
 }
 
 static void test_ids_are_checked(void **state)
@@ -173,6 +193,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(test_paranoid_without_rights),
+		CASE(test_paranoid_above_2_that_refuses),
 		CASE(test_what_the_kernel_refuses),
 		CASE(test_limits_without_rights),
 		CASE(test_process_of_another_user),
