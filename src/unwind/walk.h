@@ -44,7 +44,7 @@ struct unwinder {
 	uint64_t address_mask;
 	struct cache_set *sets;
 	size_t set_count, filled;
-	size_t set_mask; /* of the offset of a set, in bytes */
+	size_t set_mask;	     /* of the offset of a set, in bytes */
 	struct cache_entry uncached; /* the last entry that could not be kept */
 	uint32_t frames[UNW_MAX_FRAMES];
 	uint64_t addresses[UNW_MAX_FRAMES];

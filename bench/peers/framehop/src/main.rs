@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: StackPulse contributors
 // SPDX-License-Identifier: MIT
-//! The same work as unwind_bench.c, by framehop. usage: framehop-peer CAPTURE [FRAMES_OUT]
+//! The same work as unwind_bench.c and unwind_miss.c, by framehop.
+//! usage: framehop-peer CAPTURE [FRAMES_OUT] | framehop-peer --miss ELF_FILE ADDRESSES
 use framehop::x86_64::{CacheX86_64, UnwindRegsX86_64, UnwinderX86_64};
 use framehop::{ExplicitModuleSectionInfo, FrameAddress, Module, Unwinder};
 use object::{Object, ObjectSection, ObjectSegment};
@@ -106,8 +107,37 @@ fn best(unwinder: &UnwinderX86_64<Bytes>, cache: &mut CacheX86_64, samples: &[Sa
     best
 }
 
+/// One visit of each file address with no stack, which leaves the lookup.
+fn miss(path: &str, addresses: &str) {
+    let list = std::fs::read(addresses).expect("addresses");
+    let mut unwinder = UnwinderX86_64::new();
+    let mut cache = CacheX86_64::new();
+    // Segments of one file lie as the file says when it is mapped at its own addresses.
+    let data = std::fs::read(path).expect("file");
+    let file = object::File::parse(&*data).expect("ELF");
+    let text = file.segments().find(|s| matches!(s.flags(), object::SegmentFlags::Elf { p_flags } if p_flags & 1 != 0));
+    let text = text.expect("code");
+    unwinder.add_module(module(text.address(), u64::MAX >> 8, text.file_range().0, path).expect("module"));
+    let mut read = |_| Err(());
+    for name in ["miss-ns", "again-ns"] {
+        let start = cpu_ns();
+        let mut known = 0;
+        for i in 0..list.len() / 8 {
+            let pc = u64_at(&list, i * 8);
+            let mut frames =
+                unwinder.iter_frames(pc, UnwindRegsX86_64::new(pc, 0x7ffc00000000, 0), &mut cache, &mut read);
+            let _ = frames.next();
+            known += usize::from(frames.next().is_err());
+        }
+        println!("{name} {:.0}\nread {known}", (cpu_ns() - start) * 8.0 / list.len() as f64);
+    }
+}
+
 fn main() {
     let args: Vec<String> = std::env::args().collect();
+    if args[1] == "--miss" {
+        return miss(&args[2], &args[3]);
+    }
     let bytes = std::fs::read(&args[1]).expect("capture");
     let mut samples = Vec::new();
     let mut unwinder = UnwinderX86_64::new();
