@@ -261,13 +261,13 @@ struct spulse_poll_summary {
 	uint16_t unused;
 };
 
-/** What one process or thread lost. */
+/** What one thread lost. */
 struct spulse_loss {
-	/** Process. */
+	/** Process; -1 = unknown, as it may be when every process is recorded. */
 	pid_t pid;
-	/** Thread; 0 = the process as a whole. */
+	/** Thread; -1 = unknown. */
 	pid_t tid;
-	/** Records. */
+	/** Records that found no room. */
 	uint64_t lost;
 };
 
@@ -358,7 +358,11 @@ SPULSE_API int spulse_recorder_active_process_count(struct spulse_recorder *reco
 /** The counters now; set summary->size first. */
 SPULSE_API void spulse_recorder_summary(const struct spulse_recorder *recorder,
 					struct spulse_recording_summary *summary);
-/** Losses by process and thread; lives until the next call on @p recorder. */
+/**
+ * Losses by thread, the largest first; their sum is what the kernel counted. A thread that shares
+ * the events of the one that made it gets its part by who filled the ring, which is exact to a few
+ * records. Lives until the next call on @p recorder; NULL with a count of 0 without losses.
+ */
 SPULSE_API const struct spulse_loss *spulse_recorder_losses(struct spulse_recorder *recorder,
 							    size_t *count_out);
 /**

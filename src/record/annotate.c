@@ -177,18 +177,36 @@ int annotate_build_id(struct spulse_recorder *rec, const struct rec_module *modu
 	return put_text(rec, key, text, err);
 }
 
-/* The losses of single threads, the largest problem first for whoever reads a few only. */
+/* The losses of processes and threads, the largest first for whoever reads a few only. */
 static int put_losses(struct spulse_recorder *rec, struct spulse_error **err)
 {
+	size_t n;
+	const struct spulse_loss *losses = spulse_recorder_losses(rec, &n);
+	struct u64map sums = { 0 };
 	int r = 0;
 
-	for (size_t i = 0; i < rec->losses.len && r == 0; i++) {
-		const struct spulse_loss *loss = &rec->losses.data[i];
+	for (size_t i = 0; i < n && r == 0; i++) {
+		bool added;
+		uint64_t *sum = u64map_add(&sums, (uint32_t)losses[i].pid, &added);
+
+		if (sum)
+			*sum = (added ? 0 : *sum) + losses[i].lost;
+		else
+			r = err_no_memory(err);
+	}
+	for (size_t i = 0; i < n && r == 0; i++) {
+		uint64_t *sum = u64map_get(&sums, (uint32_t)losses[i].pid);
 		char key[48];
 
-		snprintf(key, sizeof(key), "lost/%d/%d", loss->pid, loss->tid);
-		r = put_number(rec, key, loss->lost, err);
+		snprintf(key, sizeof(key), "lost/%d", losses[i].pid);
+		if (sum)
+			r = put_number(rec, key, *sum, err);
+		u64map_remove(&sums, (uint32_t)losses[i].pid);
+		snprintf(key, sizeof(key), "lost/%d/%d", losses[i].pid, losses[i].tid);
+		if (r == 0)
+			r = put_number(rec, key, losses[i].lost, err);
 	}
+	u64map_release(&sums);
 	return r;
 }
 

@@ -168,6 +168,7 @@ static int track(struct attaching *a, struct spulse_error **err)
 		return err_no_memory(err);
 	a->process = process;
 	process->attached = process->opened = true;
+	process->counted_by = process->pid;
 	rec->inherits = a->result.inherits;
 	for (size_t i = 0; i < a->tids.tids.len; i++) {
 		struct rec_thread *thread = threads_add(rec, process->pid, a->tids.tids.data[i],

@@ -257,12 +257,6 @@ void spulse_recorder_summary(const struct spulse_recorder *rec,
 		       size - sizeof(summary->size));
 }
 
-const struct spulse_loss *spulse_recorder_losses(struct spulse_recorder *rec, size_t *count_out)
-{
-	*count_out = rec->losses.len;
-	return rec->losses.data;
-}
-
 /* ---- tail and finish ---- */
 
 int spulse_recorder_tail(struct spulse_recorder *rec, struct spulse_tail **tail_out,

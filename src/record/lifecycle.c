@@ -217,6 +217,8 @@ int lifecycle_event(void *data, const struct perf_event *event, struct spulse_er
 	case PERF_RECORD_SWITCH:
 	case PERF_RECORD_SWITCH_CPU_WIDE:
 		return offcpu_switch(rec, event, err);
+	case PERF_RECORD_LOST:
+		return losses_note(rec, event, err);
 	case PERF_RECORD_LOST_SAMPLES:
 		return on_lost_samples(rec, event, err);
 	default:

@@ -175,6 +175,7 @@ static int inherit(struct spulse_recorder *rec, struct rec_process *parent,
 		return err_no_memory(err);
 	unw_space_free(child->space);
 	child->space = space;
+	child->counted_by = parent->counted_by;
 	child->has_exe = parent->has_exe;
 	child->exe_device = parent->exe_device;
 	child->exe_inode = parent->exe_inode;

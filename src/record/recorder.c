@@ -292,8 +292,7 @@ static void free_tables(struct spulse_recorder *rec)
 	vec_free(&rec->threads);
 	u64map_release(&rec->thread_of_tid);
 	vec_free(&rec->actions);
-	vec_free(&rec->losses);
-	u64map_release(&rec->loss_of_thread);
+	losses_free(rec);
 }
 
 void spulse_recorder_free(struct spulse_recorder *rec)

@@ -52,6 +52,7 @@ struct rec_process {
 	bool doomed;		    /* seen dead before this pass: retired after it */
 	bool opened;		    /* has events of its own */
 	bool attached;		    /* by a call, not by a fork */
+	pid_t counted_by;	    /* whose events count its losses; 0 unknown */
 	bool has_exe;
 	uint64_t exe_device, exe_inode;
 	struct rec_modules modules;
@@ -82,6 +83,19 @@ enum rec_action_kind { REC_THREAD_FORK, REC_PROCESS_FORK, REC_THREAD_EXIT };
 struct rec_action {
 	enum rec_action_kind kind;
 	pid_t pid, tid;
+};
+
+/* ---- losses (losses.c) ---- */
+
+struct rec_loss {
+	struct spulse_loss loss;
+	bool counted; /* by loss counters of its own */
+};
+
+/* A record that tells of a loss. */
+struct rec_loss_note {
+	pid_t pid, tid, counted_by;
+	uint64_t count;
 };
 
 /* ---- the recorder ---- */
@@ -128,7 +142,9 @@ struct spulse_recorder {
 	bool inherits;	  /* whether the events last opened cover new threads */
 	bool user_chains; /* user frames of call chains are kept where nothing can be walked */
 	size_t uncovered_cpus;
-	VEC(struct spulse_loss) losses;
+	VEC(struct rec_loss) losses;
+	VEC(struct rec_loss_note) loss_notes;
+	VEC(struct spulse_loss) loss_list; /* what the caller got */
 	struct u64map loss_of_thread;
 	uint64_t last_lost;
 	struct spulse_recording_summary summary;
@@ -283,6 +299,14 @@ int recover_read_losses(struct spulse_recorder *rec, struct spulse_error **err);
 bool recover_losses_due(const struct spulse_recorder *rec, enum rec_drain kind);
 bool recover_due(const struct spulse_recorder *rec, enum rec_drain kind);
 int recover_sweep(struct spulse_recorder *rec, bool may_open, struct spulse_error **err);
+/* losses.c */
+/* Adds what a loss counter says; false when memory ran out. */
+bool losses_count(struct spulse_recorder *rec, pid_t pid, pid_t tid, uint64_t lost);
+int losses_note(struct spulse_recorder *rec, const struct perf_event *event,
+		struct spulse_error **err);
+/* Gives threads without events of their own their part. */
+int losses_share(struct spulse_recorder *rec, struct spulse_error **err);
+void losses_free(struct spulse_recorder *rec);
 /* annotate.c: all do nothing unless names are asked for. */
 int annotate_host(struct spulse_recorder *rec, struct spulse_error **err);
 int annotate_process(struct spulse_recorder *rec, struct rec_process *process, const char *comm,

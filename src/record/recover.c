@@ -23,21 +23,9 @@ struct loss_sum {
 static void add_loss(void *data, pid_t pid, pid_t tid, uint64_t lost)
 {
 	struct loss_sum *sum = data;
-	struct spulse_recorder *rec = sum->rec;
-	uint64_t key = (uint64_t)(uint32_t)pid << 32 | (uint32_t)tid;
-	const struct spulse_loss fresh = { .pid = pid, .tid = tid };
-	bool added;
-	uint64_t *index;
 
 	sum->overflow |= add_overflows(sum->total, lost, &sum->total);
-	index = u64map_add(&rec->loss_of_thread, key, &added);
-	if (!index || (added && !vec_push(&rec->losses, fresh))) {
-		sum->no_memory = true;
-		return;
-	}
-	if (added)
-		*index = rec->losses.len - 1;
-	rec->losses.data[*index].lost += lost;
+	sum->no_memory |= !losses_count(sum->rec, pid, tid, lost);
 }
 
 int recover_read_losses(struct spulse_recorder *rec, struct spulse_error **err)
@@ -58,11 +46,11 @@ int recover_read_losses(struct spulse_recorder *rec, struct spulse_error **err)
 	    add_overflows(rec->summary.lost_events, sum.total, &rec->summary.lost_events))
 		return err_file(err, SPULSE_ERROR_IO, EOVERFLOW, NULL,
 				"the sum of losses is too large");
-	if (sum.total) {
-		rec->summary.lifecycle_gaps++;
-		rec->sweep_pending = true;
-	}
-	return 0;
+	if (!sum.total)
+		return 0;
+	rec->summary.lifecycle_gaps++;
+	rec->sweep_pending = true;
+	return losses_share(rec, err);
 }
 
 bool recover_losses_due(const struct spulse_recorder *rec, enum rec_drain kind)
@@ -116,6 +104,8 @@ static int adopt(struct spulse_recorder *rec, pid_t pid, pid_t parent, bool may_
 	process = process_get(rec, pid, err);
 	if (!process)
 		return -(int)spulse_error_kind(*err);
+	if (process_find(rec, parent))
+		process->counted_by = process_find(rec, parent)->counted_by;
 	return threads_add(rec, pid, pid, true) ? 0 : err_no_memory(err);
 }
 

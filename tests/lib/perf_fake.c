@@ -30,12 +30,19 @@ static int fake_open(const struct perf_event_attr *attr, pid_t pid, int cpu, int
 	return r;
 }
 
-static int cpu_of(int fd)
+static const struct perf_fake_open *open_of(int fd)
 {
 	for (size_t i = perf_fake.opens.len; i-- > 0;)
 		if (perf_fake.opens.data[i].result == fd)
-			return perf_fake.opens.data[i].cpu;
-	return -1;
+			return &perf_fake.opens.data[i];
+	return NULL;
+}
+
+static int cpu_of(int fd)
+{
+	const struct perf_fake_open *open = open_of(fd);
+
+	return open ? open->cpu : -1;
 }
 
 static int fake_map(int fd, size_t bytes, void **area_out)
@@ -77,10 +84,12 @@ static int fake_ioctl(int fd, unsigned long request, unsigned long argument)
 
 static ssize_t fake_read(int fd, void *buf, size_t len)
 {
+	const struct perf_fake_open *open = open_of(fd);
 	uint64_t values[2] = { 0, perf_fake.lost };
 	size_t n = perf_fake.read_bytes ? (size_t)perf_fake.read_bytes : sizeof(values);
 
-	(void)fd;
+	if (perf_fake.lost_answer && open)
+		values[1] = perf_fake.lost_answer(open->pid, open->cpu);
 	memcpy(buf, values, MIN(len, n));
 	return n;
 }

@@ -40,6 +40,8 @@ struct perf_fake {
 	uint64_t capabilities;		  /* bits */
 	uid_t user, folder;		  /* of every process */
 	uint64_t lost;			  /* what every loss counter says */
+	/* NULL, or what the loss counter of a thread on a CPU says. */
+	uint64_t (*lost_answer)(pid_t tid, int cpu);
 	ssize_t read_bytes;		  /* of a loss counter; 0 = 16 */
 	/* What it saw. */
 	VEC(struct perf_fake_open) opens;
