@@ -3,7 +3,7 @@
 /*
  * Reads a spool through the public interface and tells what that cost: CPU seconds of the opening
  * (which checks the whole file) and of the walk.
- * usage: spool_read open|samples|blocks|frames|snapshot FILE
+ * usage: spool_read open|samples|blocks|frames|ids|snapshot FILE
  */
 #include <stackpulse/stackpulse.h>
 
@@ -80,6 +80,29 @@ static int walk_frames(const struct spulse_replay *replay, struct counts *counts
 	return r;
 }
 
+static int walk_ids(const struct spulse_replay *replay, struct counts *counts,
+		    struct spulse_error **err)
+{
+	SPULSE_CLEANUP(stacks) stacks = NULL;
+	const struct spulse_stack *stack;
+	const struct spulse_frame *frames;
+	const uint32_t *ids;
+	size_t count;
+	int r = spulse_replay_stacks(replay, &stacks, err);
+
+	frames = spulse_source_frames(spulse_replay_source(replay), &count);
+	while (r >= 0 && (r = spulse_stacks_next(stacks, &stack, err)) > 0) {
+		r = spulse_stacks_frame_ids(stacks, &ids, &count, err);
+		if (r < 0)
+			break;
+		counts->samples++;
+		counts->frames += count;
+		for (size_t i = 0; i < count; i++)
+			counts->sum += frames[ids[i]].abs_ip;
+	}
+	return r;
+}
+
 static int read_snapshot(const char *path, struct counts *counts, struct spulse_error **err)
 {
 	SPULSE_CLEANUP(snapshot) snapshot = NULL;
@@ -106,6 +129,8 @@ static int read_replay(const char *mode, const char *path, struct counts *counts
 		r = walk_blocks(replay, counts, err);
 	else if (r == 0 && !strcmp(mode, "frames"))
 		r = walk_frames(replay, counts, err);
+	else if (r == 0 && !strcmp(mode, "ids"))
+		r = walk_ids(replay, counts, err);
 	printf("open_seconds=%.6f walk_seconds=%.6f\n", opened - begin, seconds() - opened);
 	return r;
 }
@@ -117,7 +142,7 @@ int main(int argc, char **argv)
 	int r;
 
 	if (argc != 3) {
-		fprintf(stderr, "usage: spool_read open|samples|blocks|frames|snapshot FILE\n");
+		fprintf(stderr, "usage: spool_read open|samples|blocks|frames|ids|snapshot FILE\n");
 		return 2;
 	}
 	if (!strcmp(argv[1], "snapshot"))

@@ -434,6 +434,13 @@ SPULSE_API bool spulse_frame_iter_next_context(struct spulse_frame_iter *iter,
 SPULSE_API int spulse_stacks_next(struct spulse_stacks *stacks,
 				  const struct spulse_stack **stack_out,
 				  struct spulse_error **err);
+/**
+ * All frames at once of the stack that was given last: their ids, the index into
+ * spulse_source_frames(), innermost first. INVALID_INPUT before the first stack. They live until
+ * the next call on @p stacks.
+ */
+SPULSE_API int spulse_stacks_frame_ids(struct spulse_stacks *stacks, const uint32_t **ids_out,
+				       size_t *count_out, struct spulse_error **err);
 /** How many are left. */
 SPULSE_API uint64_t spulse_stacks_remaining(const struct spulse_stacks *stacks);
 /** Frees the iterator; NULL is allowed. Free it before its reader. */

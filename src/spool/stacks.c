@@ -2,12 +2,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "stacks.h"
 
+#include "paths.h"
 #include "stream.h"
 
 enum { BLOCK_SAMPLES = 256 };
 
 struct spulse_stacks {
 	struct spulse_stack stack;
+	struct paths paths;
 	const struct raw_sample *next, *end; /* decoded already */
 	struct stream *stream; /* where more comes from, or NULL */
 	struct raw_sample block[];
@@ -20,7 +22,9 @@ static int stacks_new(const struct spulse_source *source, size_t block,
 
 	if (!stacks)
 		return err_no_memory(err);
-	*stacks = (struct spulse_stacks){ .stack.source = source };
+	*stacks = (struct spulse_stacks){
+		.stack = { .source = source, .node = NODE_ROOT },
+	};
 	*stacks_out = stacks;
 	return 0;
 }
@@ -80,6 +84,21 @@ int spulse_stacks_next(struct spulse_stacks *stacks, const struct spulse_stack *
 	return 1;
 }
 
+int spulse_stacks_frame_ids(struct spulse_stacks *stacks, const uint32_t **ids_out,
+			    size_t *count_out, struct spulse_error **err)
+{
+	const struct spulse_source *source = stacks->stack.source;
+	uint32_t node = stacks->stack.node;
+
+	if (node >= source->nodes.len)
+		return err_set(err, SPULSE_ERROR_INVALID_INPUT, "there is no stack yet");
+	*ids_out = paths_get(&stacks->paths, source, node);
+	if (!*ids_out)
+		return err_no_memory(err);
+	*count_out = source->depths.data[node];
+	return 0;
+}
+
 uint64_t spulse_stacks_remaining(const struct spulse_stacks *stacks)
 {
 	return (stacks->stream ? stacks->stream->remaining : 0) + (stacks->end - stacks->next);
@@ -87,8 +106,10 @@ uint64_t spulse_stacks_remaining(const struct spulse_stacks *stacks)
 
 void spulse_stacks_free(struct spulse_stacks *stacks)
 {
-	if (stacks)
-		stream_free(stacks->stream);
+	if (!stacks)
+		return;
+	stream_free(stacks->stream);
+	paths_release(&stacks->paths);
 	free(stacks);
 }
 

@@ -13,6 +13,21 @@
 
 #include "spool_output.h"
 
+/* The frames of the stack at hand, all at once, are those of a walk over them. */
+static void check_frame_ids(struct spulse_stacks *stacks, const struct spulse_stack *stack)
+{
+	struct spulse_frame_iter iter = spulse_stack_frames(stack);
+	const struct spulse_frame *frames;
+	const uint32_t *ids;
+	size_t count;
+
+	frames = spulse_source_frames(spulse_stack_source(stack), &count);
+	assert_int_equal(spulse_stacks_frame_ids(stacks, &ids, &count, NULL), 0);
+	assert_int_equal(count, spulse_stack_depth(stack));
+	for (size_t i = 0; i < count; i++)
+		assert_ptr_equal(spulse_frame_iter_next(&iter), &frames[ids[i]]);
+}
+
 static void check_snapshot(const struct spool_model *model, const char *path)
 {
 	SPULSE_CLEANUP(snapshot) snapshot = NULL;
@@ -34,8 +49,32 @@ static void check_snapshot(const struct spool_model *model, const char *path)
 		assert_int_equal(spulse_stacks_remaining(stacks), count - i);
 		assert_int_equal(spulse_stacks_next(stacks, &stack, NULL), 1);
 		spool_model_check_stack(model, i, stack);
+		check_frame_ids(stacks, stack);
 	}
 	assert_int_equal(spulse_stacks_next(stacks, &stack, NULL), 0);
+}
+
+static void check_blocks(const struct spool_model *model, const struct spulse_replay *replay)
+{
+	SPULSE_CLEANUP(samples) samples = NULL;
+	const struct spulse_sample *block;
+	struct spulse_sample sample;
+	size_t next = 0, count;
+
+	assert_int_equal(spulse_replay_samples(replay, &samples, NULL), 0);
+	while (spulse_samples_next_block(samples, &block, &count, NULL) > 0) {
+		assert_true(count > 0 && count <= model->samples.len - next);
+		for (size_t i = 0; i < count; i++)
+			assert_memory_equal(&block[i], &model->samples.data[next + i].sample,
+					    sizeof(*block));
+		next += count;
+		assert_int_equal(spulse_samples_remaining(samples), model->samples.len - next);
+		/* One by one and in blocks may be mixed. */
+		if (spulse_samples_next(samples, &sample, NULL) > 0)
+			assert_memory_equal(&sample, &model->samples.data[next++].sample,
+					    sizeof(sample));
+	}
+	assert_int_equal(next, model->samples.len);
 }
 
 static void check_replay(const struct spool_model *model, const char *path)
@@ -56,9 +95,11 @@ static void check_replay(const struct spool_model *model, const char *path)
 		spool_model_check_stack(model, i, stack);
 		assert_int_equal(spulse_samples_next(samples, &sample, NULL), 1);
 		assert_memory_equal(&sample, &model->samples.data[i].sample, sizeof(sample));
+		check_frame_ids(stacks, stack);
 	}
 	assert_int_equal(spulse_stacks_next(stacks, &stack, NULL), 0);
 	assert_int_equal(spulse_samples_next(samples, &sample, NULL), 0);
+	check_blocks(model, replay);
 }
 
 /* Polls until nothing is left; returns the number of the next sample. */

@@ -29,27 +29,33 @@ static int walk_samples(const struct spulse_replay *replay, struct counts *count
 			struct spulse_error **err)
 {
 	SPULSE_CLEANUP(samples) samples = NULL;
-	struct spulse_sample sample;
+	const struct spulse_sample *block;
+	size_t count;
 	int r = spulse_replay_samples(replay, &samples, err);
 
 	if (r < 0)
 		return r;
-	while ((r = spulse_samples_next(samples, &sample, err)) > 0) {
-		counts->samples++;
-		counts->sum += sample.timestamp_ns + (uint64_t)sample.tid;
+	while ((r = spulse_samples_next_block(samples, &block, &count, err)) > 0) {
+		counts->samples += count;
+		for (size_t i = 0; i < count; i++)
+			counts->sum += block[i].timestamp_ns + (uint64_t)block[i].tid;
 	}
 	return r;
 }
 
-static void walk_frames(const struct spulse_stack *stack, struct counts *counts)
+static int walk_frames(struct spulse_stacks *stacks, const struct spulse_frame *frames,
+		       struct counts *counts, struct spulse_error **err)
 {
-	struct spulse_frame_iter iter = spulse_stack_frames(stack);
-	const struct spulse_frame *frame;
+	const uint32_t *ids;
+	size_t count;
+	int r = spulse_stacks_frame_ids(stacks, &ids, &count, err);
 
-	while ((frame = spulse_frame_iter_next(&iter))) {
-		counts->frames++;
-		counts->sum += frame->abs_ip;
-	}
+	if (r < 0)
+		return r;
+	counts->frames += count;
+	for (size_t i = 0; i < count; i++)
+		counts->sum += frames[ids[i]].abs_ip;
+	return 0;
 }
 
 static void walk_contexts(const struct spulse_stack *stack, struct counts *counts)
@@ -68,17 +74,20 @@ static int walk_stacks(const struct spulse_replay *replay, enum depth depth, str
 		       struct spulse_error **err)
 {
 	SPULSE_CLEANUP(stacks) stacks = NULL;
+	const struct spulse_frame *frames;
 	const struct spulse_stack *stack;
+	size_t count;
 	int r = spulse_replay_stacks(replay, &stacks, err);
 
 	if (r < 0)
 		return r;
+	frames = spulse_source_frames(spulse_replay_source(replay), &count);
 	while ((r = spulse_stacks_next(stacks, &stack, err)) > 0) {
 		counts->samples++;
-		if (depth == DEPTH_FRAMES)
-			walk_frames(stack, counts);
-		else
+		if (depth == DEPTH_CONTEXTS)
 			walk_contexts(stack, counts);
+		else if ((r = walk_frames(stacks, frames, counts, err)) < 0)
+			break;
 	}
 	return r;
 }
