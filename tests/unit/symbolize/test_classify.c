@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: StackPulse contributors */
 /* SPDX-License-Identifier: MIT */
-/* The order of resolution, and perf maps against everything else. */
+/* The order of resolution. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -216,133 +216,107 @@ static void retired_module_serves_its_own_time(void **state)
 	kit_close(&kit);
 }
 
-/* ---- perf maps ---- */
-
-static void perf_map_names_anonymous_memory(void **state)
+static void a_frame_binds_to_what_was_known_when_it_was_written(void **state)
 {
-	static const char *const paths[] = {
-		"//anon", "[anon]", "[anon:jit]", "[heap]", "[stack]", "[stack:12]",
-		"/dev/zero", "/dev/zero (deleted)", "/anon_hugepage (deleted)", "/SYSV00000000",
-	};
 	struct kit kit;
 
 	(void)state;
 	kit_open(&kit);
-	kit_perf_map(&kit, KIT_PID, "10000 100 jitted code\n");
-	for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++) {
-		uint32_t id = kit_module(&kit, KIT_PID, 0x10000, 0x20000, paths[i]);
-
-		KIT_SAMPLE(&kit, KIT_PID, kit_user(0x10010));
-		KIT_SAMPLE(&kit, KIT_PID, kit_pinned(id, 0x10000, 0x10010));
-	}
+	KIT_SAMPLE(&kit, KIT_PID, kit_user(0x10010));
+	kit_module(&kit, KIT_PID, 0x10000, 0x20000, "/later");
+	KIT_SAMPLE(&kit, KIT_PID, kit_user(0x10010));
 	kit_read(&kit, NULL);
-	for (size_t i = 0; i < 2 * sizeof(paths) / sizeof(*paths); i++)
-		assert_string_equal(kit_name(kit_frame(&kit, i)), "jitted code");
+	assert_string_equal(kit_name(kit_frame(&kit, 0)), "<0x10010>");
+	assert_string_equal(kit_name(kit_frame(&kit, 1)), "later+0x10");
 	kit_close(&kit);
 }
 
-static void perf_map_leaves_files_alone(void **state)
-{
-	static const char *const paths[] = {
-		"/usr/lib/libpython3.12.so.1.0", "/memfd:code (deleted)", "[vdso]", "[uprobes]",
-		"/bin/program", "anon",
-	};
-	struct kit kit;
-
-	(void)state;
-	kit_open(&kit);
-	kit_perf_map(&kit, KIT_PID, "10000 100 jitted\n");
-	for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++) {
-		uint32_t id = kit_module(&kit, KIT_PID, 0x10000, 0x20000, paths[i]);
-
-		KIT_SAMPLE(&kit, KIT_PID, kit_user(0x10010));
-		KIT_SAMPLE(&kit, KIT_PID, kit_pinned(id, 0x10000, 0x10010));
-	}
-	kit_read(&kit, NULL);
-	for (size_t i = 0; i < 2 * sizeof(paths) / sizeof(*paths); i++) {
-		assert_string_not_equal(kit_name(kit_frame(&kit, i)), "jitted");
-		assert_non_null(strstr(kit_name(kit_frame(&kit, i)), "+0x10"));
-	}
-	kit_close(&kit);
-}
-
-static void perf_map_frames(void **state)
+static void kernel_frames_never_bind_to_user_modules(void **state)
 {
 	const struct spulse_resolved_frame *frame;
 	struct kit kit;
 
 	(void)state;
 	kit_open(&kit);
-	kit_perf_map(&kit, KIT_PID, "1000 100 _Znative()\n2000 100 py::work:/a/b.py:12\n");
-	KIT_SAMPLE(&kit, KIT_PID, kit_user(0x1020));
-	KIT_SAMPLE(&kit, KIT_PID, kit_user(0x2020));
-	KIT_SAMPLE(&kit, KIT_PID, kit_user(0x1820));
-	KIT_SAMPLE(&kit, KIT_OTHER, kit_user(0x1020));
-	KIT_SAMPLE(&kit, KIT_PID, kit_kernel(0x1020));
+	kit_module(&kit, KIT_PID, 0x10000, 0x20000, "/user");
+	KIT_SAMPLE(&kit, KIT_PID, kit_kernel(0x10010));
 	kit_read(&kit, NULL);
 	frame = kit_frame(&kit, 0);
-	assert_string_equal(kit_name(frame), "_Znative()");
-	assert_string_equal(spulse_resolved_frame_module(frame), kit_path(&kit, "perf-4000000.map"));
-	assert_int_equal(spulse_resolved_frame_offset(frame), 0x20);
-	assert_int_equal(spulse_resolved_frame_origin(frame), SPULSE_ORIGIN_PERF_MAP);
-	assert_int_equal(spulse_resolved_frame_kind(frame), SPULSE_FRAME_KIND_NATIVE);
-	assert_int_equal(spulse_resolved_frame_flags(frame), SPULSE_FRAME_JIT);
-	frame = kit_frame(&kit, 1);
-	assert_string_equal(kit_name(frame), "work");
-	assert_string_equal(spulse_resolved_frame_file(frame), "/a/b.py");
-	assert_string_equal(spulse_resolved_frame_basename(frame), "b.py");
-	assert_int_equal(spulse_resolved_frame_kind(frame), SPULSE_FRAME_KIND_PYTHON);
-	assert_int_equal(spulse_resolved_frame_flags(frame), SPULSE_FRAME_JIT);
-	assert_int_equal(spulse_resolved_frame_line(frame), -1);
-	assert_int_equal(spulse_resolved_frame_end_line(frame), -1);
-	assert_int_equal(spulse_resolved_frame_end_column(frame), -1);
-	assert_int_equal(spulse_resolved_frame_opcode(frame), -1);
-	assert_false(spulse_resolved_frame_is_entry(frame));
-	assert_string_equal(kit_name(kit_frame(&kit, 2)), "<0x1820>");
-	assert_string_equal(kit_name(kit_frame(&kit, 3)), "<0x1020>");
-	assert_string_equal(kit_name(kit_frame(&kit, 4)), "[kernel]+0x1020");
+	assert_string_equal(kit_name(frame), "[kernel]+0x10010");
+	assert_string_equal(spulse_resolved_frame_module(frame), "[kernel]");
 	kit_close(&kit);
 }
 
-static void perf_maps_can_be_left_out(void **state)
+static void an_offset_that_overflows_is_no_module(void **state)
 {
-	const pid_t listed[] = { KIT_OTHER };
+	const struct spulse_module_fields fields = {
+		.size = sizeof(fields), .pid = KIT_PID, .start = 0x10000, .end = 0x20000,
+		.file_offset = UINT64_MAX - 0x10, .path = "/odd", .path_len = 4 };
+	struct kit kit;
+	uint32_t id;
 
 	(void)state;
-	for (int mode = SPULSE_PERF_MAPS_NONE; mode <= SPULSE_PERF_MAPS_LISTED; mode++) {
-		struct spulse_symbolizer_options options;
-		struct kit kit;
-
-		kit_open(&kit);
-		kit_perf_map(&kit, KIT_PID, "1000 100 named\n");
-		kit_perf_map(&kit, KIT_OTHER, "1000 100 other\n");
-		KIT_SAMPLE(&kit, KIT_PID, kit_user(0x1020));
-		KIT_SAMPLE(&kit, KIT_OTHER, kit_user(0x1020));
-		options = kit_options(&kit, NULL, NULL);
-		options.perf_maps = mode;
-		options.perf_map_pids = listed;
-		options.perf_map_pid_count = 1;
-		kit_read(&kit, &options);
-		assert_string_equal(kit_name(kit_frame(&kit, 0)), "<0x1020>");
-		assert_string_equal(kit_name(kit_frame(&kit, 1)),
-				    mode == SPULSE_PERF_MAPS_LISTED ? "other" : "<0x1020>");
-		kit_close(&kit);
-	}
+	kit_open(&kit);
+	assert_int_equal(spulse_spool_writer_module(kit.writer, &fields, &id, NULL), 0);
+	KIT_SAMPLE(&kit, KIT_PID, kit_user(0x10010));
+	KIT_SAMPLE(&kit, KIT_PID, kit_user(0x10011));
+	kit_read(&kit, NULL);
+	assert_string_equal(kit_name(kit_frame(&kit, 0)), "odd+0xffffffffffffffff");
+	assert_string_equal(kit_name(kit_frame(&kit, 1)), "<0x10011>");
+	kit_close(&kit);
 }
 
-static void snapshot_reads_a_perf_map_once(void **state)
+/* A frame has a new identity where it may mean something else, and only there. */
+static void identities_follow_the_mappings(void **state)
 {
+	struct spulse_frame_id loose[3], pinned[2];
+	struct kit kit;
+	uint32_t id;
+
+	(void)state;
+	/* Modules that have no file: what has one might get a better name later. */
+	kit_open(&kit);
+	id = kit_module(&kit, KIT_PID, 0x10000, 0x20000, "[old]");
+	KIT_SAMPLE(&kit, KIT_PID, kit_user(0x10010), kit_pinned(id, 0x10000, 0x10020));
+	KIT_SAMPLE(&kit, KIT_PID, kit_user(0x10010), kit_user(5));
+	kit_module(&kit, KIT_PID, 0x10000, 0x20000, "[new]");
+	KIT_SAMPLE(&kit, KIT_PID, kit_user(0x10010), kit_pinned(id, 0x10000, 0x10020));
+	kit_read(&kit, NULL);
+	for (size_t i = 0; i < 3; i++) {
+		const struct spulse_resolved *resolved = kit_resolve(&kit, i);
+
+		loose[i] = spulse_resolved_id(resolved, 0);
+		if (i != 1)
+			pinned[i / 2] = spulse_resolved_id(resolved, 1);
+	}
+	assert_int_equal(loose[0].serial, loose[1].serial); /* shared by later stacks */
+	assert_true(loose[2].serial != loose[0].serial);
+	assert_int_equal(pinned[0].serial, pinned[1].serial);
+	kit_close(&kit);
+}
+
+static void identities_of_two_symbolizers_differ(void **state)
+{
+	struct spulse_symbolizer_options options;
+	struct spulse_symbolizer *first;
+	struct spulse_frame_id a, b;
 	struct kit kit;
 
 	(void)state;
 	kit_open(&kit);
-	KIT_SAMPLE(&kit, KIT_PID, kit_user(0x1020));
-	KIT_SAMPLE(&kit, KIT_PID, kit_user(0x2020));
-	kit_perf_map(&kit, KIT_PID, "1000 100 first\n");
+	KIT_SAMPLE(&kit, KIT_PID, kit_user(5));
 	kit_read(&kit, NULL);
-	assert_string_equal(kit_name(kit_frame(&kit, 0)), "first");
-	kit_perf_map(&kit, KIT_PID, "1000 100 first\n2000 100 second\n");
-	assert_string_equal(kit_name(kit_frame(&kit, 1)), "<0x2020>");
+	first = kit.symbolizer;
+	a = spulse_resolved_id(kit_resolve(&kit, 0), 0);
+	options = kit_options(&kit, NULL, NULL);
+	assert_int_equal(spulse_symbolizer_new(spulse_snapshot_source(kit.snapshot), &options,
+					       &kit.symbolizer, NULL), 0);
+	b = spulse_resolved_id(kit_resolve(&kit, 0), 0);
+	assert_int_equal(a.serial, b.serial);
+	assert_true(a.owner != b.owner);
+	assert_non_null(spulse_symbolizer_frame(kit.symbolizer, b));
+	assert_null(spulse_symbolizer_frame(kit.symbolizer, a));
+	spulse_symbolizer_free(first);
 	kit_close(&kit);
 }
 
@@ -407,11 +381,11 @@ int main(void)
 		cmocka_unit_test(frames_bind_to_their_own_kind),
 		cmocka_unit_test(newest_module_wins),
 		cmocka_unit_test(retired_module_serves_its_own_time),
-		cmocka_unit_test(perf_map_names_anonymous_memory),
-		cmocka_unit_test(perf_map_leaves_files_alone),
-		cmocka_unit_test(perf_map_frames),
-		cmocka_unit_test(perf_maps_can_be_left_out),
-		cmocka_unit_test(snapshot_reads_a_perf_map_once),
+		cmocka_unit_test(a_frame_binds_to_what_was_known_when_it_was_written),
+		cmocka_unit_test(kernel_frames_never_bind_to_user_modules),
+		cmocka_unit_test(an_offset_that_overflows_is_no_module),
+		cmocka_unit_test(identities_follow_the_mappings),
+		cmocka_unit_test(identities_of_two_symbolizers_differ),
 		cmocka_unit_test(jit_symbols_never_fall_through),
 		cmocka_unit_test(off_cpu_frames_keep_their_name),
 	};
