@@ -241,6 +241,8 @@ struct spulse_recording_summary {
 	uint64_t sampling_event;
 	/** Samples dropped: of processes whose name was not asked for. */
 	uint64_t other_program_samples;
+	/** CPUs that came online during the recording and cannot be sampled. */
+	uint64_t uncovered_cpus;
 };
 
 /** Result of one poll. Set size before the call. */
@@ -282,6 +284,14 @@ struct spulse_import_options {
 };
 
 SPULSE_BEGIN_DECLS
+
+/**
+ * Makes @p options all-zero, which is the default, but for their size: what SPULSE_OPTS() does, for
+ * languages that cannot use that. @p size is sizeof the struct as the caller knows it.
+ */
+SPULSE_API void spulse_recorder_options_init(struct spulse_recorder_options *options, size_t size);
+/** As spulse_recorder_options_init(). */
+SPULSE_API void spulse_import_options_init(struct spulse_import_options *options, size_t size);
 
 /** The kernel's limit for the sample rate, in Hz. */
 SPULSE_API int spulse_max_sample_rate(uint32_t *hz_out, struct spulse_error **err);

@@ -230,7 +230,7 @@ int annotate_end(struct spulse_recorder *rec, struct spulse_error **err)
 		{ "counter/truncated-frame-markers", s->truncated_frame_markers, true },
 		{ "counter/sample-errors", spulse_summary_sample_errors(s), true },
 		{ "counter/unwind-fallbacks", spulse_summary_unwind_fallbacks(s), true },
-		{ "counter/uncovered-cpus", rec->uncovered_cpus, true },
+		{ "counter/uncovered-cpus", s->uncovered_cpus, true },
 		{ "counter/cut-off-cpu-samples", offcpu_cut(rec), false },
 	};
 	int r = 0;

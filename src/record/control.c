@@ -50,6 +50,7 @@ static int count_active(struct spulse_recorder *rec, struct spulse_poll_summary 
 /* CPUs that came after the events were opened. */
 static int cover_cpus(struct spulse_recorder *rec)
 {
+	uint64_t before = rec->summary.uncovered_cpus;
 	struct proc_cpus cpus = { 0 };
 	int64_t now = rec_monotonic_ns();
 
@@ -57,9 +58,12 @@ static int cover_cpus(struct spulse_recorder *rec)
 		return 0;
 	rec->cpus_ns = now;
 	if (proc_online_cpus(&cpus, NULL) == 0)
-		rec->uncovered_cpus =
+		rec->summary.uncovered_cpus =
 			perf_events_cover_cpus(rec->events, cpus.cpus.data, cpus.cpus.len);
 	vec_free(&cpus.cpus);
+	if (rec->summary.uncovered_cpus > before)
+		log_warning("%llu CPUs came online and cannot be sampled",
+			    (unsigned long long)rec->summary.uncovered_cpus);
 	return 0;
 }
 

@@ -141,7 +141,6 @@ struct spulse_recorder {
 	bool offline;	  /* the events are of another time: /proc says nothing of them */
 	bool inherits;	  /* whether the events last opened cover new threads */
 	bool user_chains; /* user frames of call chains are kept where nothing can be walked */
-	size_t uncovered_cpus;
 	VEC(struct rec_loss) losses;
 	VEC(struct rec_loss_note) loss_notes;
 	VEC(struct spulse_loss) loss_list; /* what the caller got */

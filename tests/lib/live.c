@@ -47,10 +47,10 @@ int live_teardown(void **state)
 	return 0;
 }
 
-void live_succeed(int r, struct spulse_error *err)
+void live_succeed(int r, struct spulse_error **err)
 {
 	if (r < 0)
-		fail_msg("%s", spulse_error_message(err));
+		fail_msg("%s", spulse_error_message(*err));
 }
 
 void live_attach(enum spulse_attach_mode mode, const struct spulse_recorder_options *options)
@@ -59,7 +59,7 @@ void live_attach(enum spulse_attach_mode mode, const struct spulse_recorder_opti
 
 	live_succeed(spulse_recorder_attach(live.target.pid, live.path, mode, options,
 					    &live.recorder, &err),
-		     err);
+		     &err);
 }
 
 void live_poll_for(int milliseconds)
@@ -67,7 +67,7 @@ void live_poll_for(int milliseconds)
 	struct spulse_error *err = NULL;
 
 	for (int i = 0; i < milliseconds; i += 20)
-		live_succeed(spulse_recorder_poll(live.recorder, 20000000, NULL, &err), err);
+		live_succeed(spulse_recorder_poll(live.recorder, 20000000, NULL, &err), &err);
 }
 
 void live_poll_until(uint64_t samples)
@@ -85,14 +85,15 @@ void live_finish(void)
 	const struct spulse_recording_summary *s = &live.summary;
 	struct spulse_error *err = NULL;
 
-	live_succeed(spulse_recorder_finish(live.recorder, &live.summary, &err), err);
-	live_succeed(spulse_snapshot_open(live.path, &live.snapshot, &err), err);
+	live_succeed(spulse_recorder_finish(live.recorder, &live.summary, &err), &err);
+	live_succeed(spulse_snapshot_open(live.path, &live.snapshot, &err), &err);
 	live.source = spulse_snapshot_source(live.snapshot);
 	assert_int_equal(s->sample_events,
 			 s->samples + s->missing_pid_samples + s->missing_tid_samples +
 				 s->idle_tid_samples + s->missing_timestamp_samples +
 				 s->empty_stack_samples + s->excluded_kernel_samples +
-				 s->queued_samples + s->failed_samples);
+				 s->queued_samples + s->failed_samples +
+				 s->other_program_samples);
 }
 
 size_t live_samples_of(pid_t pid, pid_t tid)

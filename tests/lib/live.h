@@ -28,7 +28,7 @@ int live_teardown(void **state);
 	(&(struct spulse_recorder_options){ \
 		.size = sizeof(struct spulse_recorder_options), .frequency = 997, __VA_ARGS__})
 
-void live_succeed(int r, struct spulse_error *err);
+void live_succeed(int r, struct spulse_error **err);
 void live_attach(enum spulse_attach_mode mode, const struct spulse_recorder_options *options);
 /* Polls for a time, or until so many samples are written (at most 20 s). */
 void live_poll_for(int milliseconds);

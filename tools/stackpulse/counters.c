@@ -68,6 +68,7 @@ void counters_json(struct json *json, const struct spulse_recording_summary *sum
 		json_field_uint(json, drops[i].key, count_of(summary, &drops[i]));
 	json_field_uint(json, "lost_events", summary->lost_events);
 	json_field_uint(json, "lifecycle_gaps", summary->lifecycle_gaps);
+	json_field_uint(json, "uncovered_cpus", summary->uncovered_cpus);
 	json_field_uint(json, "truncated_frame_markers", summary->truncated_frame_markers);
 	json_field_uint(json, "guessed_frames", summary->guessed_frames);
 	json_field_uint(json, "ignored_user_callchain_frames",

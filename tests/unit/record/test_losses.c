@@ -59,7 +59,9 @@ static void produce(void)
 {
 	perf_fake_produce(perf_fake.maps.data[0].page, records.bytes.data, records.bytes.len);
 	records.bytes.len = 0;
-	live_succeed(spulse_recorder_flush(live.recorder, NULL), NULL);
+	struct spulse_error *err = NULL;
+
+	live_succeed(spulse_recorder_flush(live.recorder, &err), &err);
 }
 
 static uint64_t now;
