@@ -46,6 +46,12 @@ struct spulse_launch_options {
 
 SPULSE_BEGIN_DECLS
 
+/**
+ * Makes @p options all-zero, which is the default, but for their size: what SPULSE_OPTS() does, for
+ * languages that cannot use that. @p size is sizeof the struct as the caller knows it.
+ */
+SPULSE_API void spulse_launch_options_init(struct spulse_launch_options *options, size_t size);
+
 /** Whether @p pid can name a Linux process: 1 to 2^31-1. */
 SPULSE_API bool spulse_pid_valid(int64_t pid);
 /** Whether @p tid can name a Linux thread: 1 to 2^31-1. */

@@ -123,6 +123,13 @@ struct spulse_frame_id {
 SPULSE_BEGIN_DECLS
 
 /**
+ * Makes @p options all-zero, which is the default, but for their size: what SPULSE_OPTS() does, for
+ * languages that cannot use that. @p size is sizeof the struct as the caller knows it.
+ */
+SPULSE_API void spulse_symbolizer_options_init(struct spulse_symbolizer_options *options,
+					       size_t size);
+
+/**
  * Makes a symbolizer for everything that @p source defines. INVALID_INPUT for options out of
  * range or a kernel symbol file that is not regular; IO or PERMISSION when that file cannot be
  * read.

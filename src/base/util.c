@@ -16,6 +16,13 @@ bool options_are_known(const void *options, size_t given_size, size_t known_size
 	return true;
 }
 
+void options_clear(void *options, size_t size)
+{
+	memset(options, 0, size);
+	if (size >= sizeof(size))
+		memcpy(options, &size, sizeof(size));
+}
+
 void spulse_array_free(void *array)
 {
 	free(array);

@@ -54,5 +54,7 @@ static inline bool has_prefix(const char *s, const char *prefix)
  * are set, which asks for something that this version cannot do.
  */
 bool options_are_known(const void *options, size_t given_size, size_t known_size);
+/* An option struct of that size, all-zero but for its first field, which is the size. */
+void options_clear(void *options, size_t size);
 
 #endif

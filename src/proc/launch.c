@@ -217,6 +217,11 @@ int spulse_launch_new(const char *const *argv, const struct spulse_launch_option
 	return r;
 }
 
+void spulse_launch_options_init(struct spulse_launch_options *options, size_t size)
+{
+	options_clear(options, size);
+}
+
 pid_t spulse_launch_pid(const struct spulse_launch *l)
 {
 	return l->pid;

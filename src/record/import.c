@@ -9,6 +9,11 @@
 
 #include "options.h"
 
+void spulse_import_options_init(struct spulse_import_options *options, size_t size)
+{
+	options_clear(options, size);
+}
+
 static int resolve(const struct spulse_import_options *given,
 		   struct spulse_recorder_options *out, struct spulse_error **err)
 {

@@ -36,6 +36,11 @@ int spulse_max_sample_rate(uint32_t *hz_out, struct spulse_error **err)
 	return 0;
 }
 
+void spulse_recorder_options_init(struct spulse_recorder_options *options, size_t size)
+{
+	options_clear(options, size);
+}
+
 static int invalid(struct spulse_error **err, const char *what)
 {
 	return err_set(err, SPULSE_ERROR_INVALID_INPUT, "%s", what);

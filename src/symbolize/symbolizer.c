@@ -10,6 +10,11 @@ enum { IMAGES_MAX = 256, IMAGE_BYTES_MAX = 64 << 20 };
 
 /* ---- options ---- */
 
+void spulse_symbolizer_options_init(struct spulse_symbolizer_options *options, size_t size)
+{
+	options_clear(options, size);
+}
+
 static int check_backend(const struct spulse_native_backend *backend, struct spulse_error **err)
 {
 	if (backend->size < offsetof(struct spulse_native_backend, refresh) || !backend->open ||

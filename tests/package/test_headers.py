@@ -20,9 +20,15 @@ CPP_USE = """
 #include <stackpulse/stackpulse.h>
 int main() {
     SPULSE_CLEANUP(snapshot) snapshot = nullptr;
-    spulse_recorder_options options = {};
-    options.size = sizeof(options);
+    spulse_recorder_options options;
+    spulse_recorder_options_init(&options, sizeof(options));
     options.frequency = 99;
+    spulse_import_options import;
+    spulse_import_options_init(&import, sizeof(import));
+    spulse_launch_options launch;
+    spulse_launch_options_init(&launch, sizeof(launch));
+    spulse_symbolizer_options symbolizer;
+    spulse_symbolizer_options_init(&symbolizer, sizeof(symbolizer));
     return snapshot != nullptr;
 }
 """

@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <string.h>
+
 #include "base/base.h"
 #include "record/options.h"
 
@@ -31,6 +33,26 @@ static void nothing_means_the_defaults(void **state)
 	assert_int_equal(resolved.publish_interval_ns, 500000000);
 	assert_int_equal(RESOLVE(.frequency = 0), 0);
 	assert_int_equal(resolved.frequency, 1000);
+}
+
+static void initialized_options_are_the_defaults(void **state)
+{
+	struct spulse_recorder_options options;
+	const struct spulse_recorder_options zero = { .size = sizeof(zero) };
+
+	(void)state;
+	memset(&options, 0xff, sizeof(options));
+	spulse_recorder_options_init(&options, sizeof(options));
+	assert_memory_equal(&options, &zero, sizeof(zero));
+	assert_int_equal(resolve(&options), 0);
+	/* One that knew fewer fields keeps its hands off the rest. */
+	memset(&options, 0xff, sizeof(options));
+	spulse_recorder_options_init(&options, offsetof(struct spulse_recorder_options, follow));
+	assert_int_equal(options.size, offsetof(struct spulse_recorder_options, follow));
+	assert_int_equal(options.frequency, 0);
+	assert_int_equal(options.follow, UINT32_MAX);
+	assert_int_equal(resolve(&options), 0);
+	assert_int_equal(resolved.follow, 0);
 }
 
 static void a_rate_and_the_greatest_rate_exclude_each_other(void **state)
@@ -142,6 +164,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nothing_means_the_defaults),
+		cmocka_unit_test(initialized_options_are_the_defaults),
 		cmocka_unit_test(a_rate_and_the_greatest_rate_exclude_each_other),
 		cmocka_unit_test(the_greatest_rate_is_the_kernels),
 		cmocka_unit_test(stacks_are_limited_and_rounded),
