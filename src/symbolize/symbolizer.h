@@ -66,6 +66,7 @@ struct retired_process {
 
 struct spulse_invalidation {
 	bool all;
+	bool told; /* by an update that did not fail */
 	VEC(pid_t) processes;
 };
 

@@ -288,9 +288,12 @@ int spulse_symbolizer_update(struct spulse_symbolizer *sym, const struct spulse_
 	    sym->kernel_source == SPULSE_KERNEL_SYMBOLS_HOST && !sym->kernel)
 		sym->kernel_loaded = false;
 	sym->live = true;
-	sym->modules_seen = MAX(sym->modules_seen, view.end_module);
-	sym->invalidation.all = false;
-	sym->invalidation.processes.len = 0;
+	/* What a failed update found out is told by the next one that works. */
+	if (sym->invalidation.told) {
+		sym->invalidation.all = false;
+		sym->invalidation.processes.len = 0;
+	}
+	sym->invalidation.told = false;
 	r = ask_backends(sym, err);
 	if (!r)
 		r = apply_retirements(sym, err);
@@ -303,6 +306,8 @@ int spulse_symbolizer_update(struct spulse_symbolizer *sym, const struct spulse_
 	refresh_kernel(sym, &view);
 	if (!remember_retirements(sym, &view))
 		return err_no_memory(err);
+	sym->modules_seen = MAX(sym->modules_seen, view.end_module);
+	sym->invalidation.told = true;
 	*invalidation_out = &sym->invalidation;
 	return 0;
 }

@@ -354,8 +354,12 @@ static int fake_refresh(void *state, uint64_t *generation_out, struct spulse_err
 {
 	struct fake_backend *fake = state;
 
-	(void)err;
 	fake->refreshes++;
+	if (fake->fail_refresh && !--fake->fail_refresh) {
+		if (err)
+			*err = spulse_error_new(SPULSE_ERROR_IO, 0, NULL, "fake", 19, "not now");
+		return -SPULSE_ERROR_IO;
+	}
 	*generation_out = fake->generation;
 	return 0;
 }

@@ -92,6 +92,7 @@ struct fake_backend {
 	uint64_t addresses[64], image_addresses[64]; /* of the last call */
 	uint64_t generation;
 	int fail_open, fail_calls; /* so many times */
+	int fail_refresh; /* which one of the next ones; 0 = none */
 	bool silent; /* finds nothing */
 	unsigned int levels; /* for each address; 0 = 1 */
 	uint64_t flags;

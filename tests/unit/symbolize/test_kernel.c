@@ -232,6 +232,37 @@ static void only_a_small_regular_file_is_loaded(void **state)
 	kit_close(&kit);
 }
 
+/* A table for a set of addresses is kept for the next who asks the same; 16 sets, oldest first. */
+static void asked_sets_are_remembered(void **state)
+{
+	uint64_t asked = 0xffffffff81000000, moved = 0xffffffff80000000;
+	struct kernel_table *first = kernel_host_sparse(&asked, 1, NULL, 0), *again;
+
+	(void)state;
+	if (!first)
+		skip();
+	again = kernel_host_sparse(&asked, 1, NULL, 0);
+	assert_ptr_equal(again, first);
+	kernel_table_unref(again);
+	/* The same addresses, but text seen elsewhere: another question. */
+	again = kernel_host_sparse(&asked, 1, &moved, 1);
+	assert_ptr_not_equal(again, first);
+	kernel_table_unref(again);
+	for (uint64_t i = 1; i < 16; i++) {
+		uint64_t other = asked + i;
+
+		again = kernel_host_sparse(&asked, 1, NULL, 0);
+		assert_ptr_equal(again, first);
+		kernel_table_unref(again);
+		kernel_table_unref(kernel_host_sparse(&other, 1, NULL, 0));
+	}
+	again = kernel_host_sparse(&asked, 1, NULL, 0);
+	assert_ptr_not_equal(again, first);
+	kernel_table_unref(again);
+	kernel_table_unref(first);
+	assert_null(kernel_host_sparse(&asked, 0, NULL, 0));
+}
+
 /* ---- System.map ---- */
 
 static struct kernel_table *match(struct kernel_table *const *maps, size_t map_count,
@@ -304,6 +335,7 @@ int main(void)
 		cmocka_unit_test(sparse_answers_what_was_asked),
 		cmocka_unit_test(a_line_may_lack_its_end_and_names_may_be_long),
 		cmocka_unit_test(only_a_small_regular_file_is_loaded),
+		cmocka_unit_test(asked_sets_are_remembered),
 		cmocka_unit_test(a_map_is_moved_to_where_the_text_was_seen),
 		cmocka_unit_test(the_tighter_of_two_maps_is_chosen),
 		cmocka_unit_test(a_guess_needs_eight_matches_and_nothing_far_counts),
