@@ -171,12 +171,18 @@ enum spulse_verdict perf_process_look_owner(const struct perf_look *look, struct
 	return SPULSE_VERDICT_REFUSED;
 }
 
+/* Whose process it is, where nothing else refuses an open. */
+static bool may_be_the_target(const struct perf_failure *f, uid_t *user, uid_t *folder)
+{
+	return perf_is_denied(f) && !perf_may(CAP_PERFMON) && !perf_explain_paranoid(f) &&
+	       f->tid != -1 && perf_sys->owners(f->pid, user, folder) == 0;
+}
+
 bool perf_process_explain_owner(const struct perf_failure *f)
 {
 	uid_t user, folder;
 
-	return perf_is_denied(f) && !perf_may(CAP_PERFMON) && !perf_explain_paranoid(f) && f->tid != -1 &&
-	       perf_sys->owners(f->pid, &user, &folder) == 0 && user != geteuid();
+	return may_be_the_target(f, &user, &folder) && user != geteuid();
 }
 
 enum spulse_verdict perf_process_look_dumpable(const struct perf_look *look, struct strbuf *value,
@@ -201,9 +207,7 @@ bool perf_process_explain_dumpable(const struct perf_failure *f)
 {
 	uid_t user, folder;
 
-	return perf_is_denied(f) && !perf_may(CAP_PERFMON) && !perf_explain_paranoid(f) && f->tid != -1 &&
-	       perf_sys->owners(f->pid, &user, &folder) == 0 && user == geteuid() &&
-	       folder != user;
+	return may_be_the_target(f, &user, &folder) && user == geteuid() && folder != user;
 }
 
 enum spulse_verdict perf_process_look_maps(const struct perf_look *look, struct strbuf *value,

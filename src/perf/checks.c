@@ -130,8 +130,10 @@ static enum spulse_verdict look_open(const struct perf_look *look, struct strbuf
 /* What no setting explains is somebody else's filter. */
 static bool open_explains(const struct perf_failure *f)
 {
-	return f->errnum == ENOSYS || (perf_is_denied(f) && !perf_explain_paranoid(f) &&
-				       !perf_process_explain_owner(f) && !perf_process_explain_dumpable(f));
+	if (f->errnum == ENOSYS)
+		return true;
+	return perf_is_denied(f) && !perf_explain_paranoid(f) && !perf_process_explain_owner(f) &&
+	       !perf_process_explain_dumpable(f);
 }
 
 /* ---- perf_event_paranoid ---- */
@@ -193,7 +195,8 @@ bool perf_explain_paranoid(const struct perf_failure *f)
 {
 	int64_t now;
 
-	if (!perf_is_denied(f) || perf_may(CAP_PERFMON) || perf_sys->read_number(paranoid_path, &now) < 0)
+	if (!perf_is_denied(f) || perf_may(CAP_PERFMON) ||
+	    perf_sys->read_number(paranoid_path, &now) < 0)
 		return false;
 	return now > paranoid_for(f, now) && (now < 3 || f->tid == -1 ||
 					      f->kind == PERF_KIND_SWITCH ||
@@ -338,12 +341,16 @@ const struct perf_check perf_checks[] = {
 	{ "perf_event_max_sample_rate", NULL, false, look_rate, NULL },
 	{ "perf_event_mlock_kb", NULL, false, perf_limits_look_mlock, perf_limits_explain_locking },
 	{ "RLIMIT_MEMLOCK", NULL, false, perf_limits_look_memlock, perf_limits_explain_locking },
-	{ "RLIMIT_AS", NULL, false, perf_limits_look_address_space, perf_limits_explain_address_space },
-	{ "RLIMIT_NOFILE", NULL, false, perf_limits_look_descriptors, perf_limits_explain_descriptors },
+	{ "RLIMIT_AS", NULL, false, perf_limits_look_address_space,
+	  perf_limits_explain_address_space },
+	{ "RLIMIT_NOFILE", NULL, false, perf_limits_look_descriptors,
+	  perf_limits_explain_descriptors },
 	{ "file-max", NULL, false, perf_limits_look_file_max, perf_limits_explain_file_max },
 	{ "ptrace_scope", NULL, false, perf_limits_look_ptrace, NULL },
-	{ "owner", "the owner of the process", true, perf_process_look_owner, perf_process_explain_owner },
-	{ "dumpable", "the process", true, perf_process_look_dumpable, perf_process_explain_dumpable },
+	{ "owner", "the owner of the process", true, perf_process_look_owner,
+	  perf_process_explain_owner },
+	{ "dumpable", "the process", true, perf_process_look_dumpable,
+	  perf_process_explain_dumpable },
 	{ "maps", NULL, true, perf_process_look_maps, NULL },
 	{ "process", NULL, true, perf_process_look_sampling, NULL },
 };
