@@ -92,8 +92,7 @@ void live_finish(void)
 			 s->samples + s->missing_pid_samples + s->missing_tid_samples +
 				 s->idle_tid_samples + s->missing_timestamp_samples +
 				 s->empty_stack_samples + s->excluded_kernel_samples +
-				 s->queued_samples + s->failed_samples +
-				 s->other_program_samples);
+				 s->queued_samples + s->failed_samples + s->other_program_samples);
 }
 
 size_t live_samples_of(pid_t pid, pid_t tid)
@@ -194,9 +193,15 @@ static void measure(struct live_report *report)
 	if (spulse_snapshot_open(live.path, &live.snapshot, NULL) < 0 ||
 	    spulse_snapshot_stacks(live.snapshot, &stacks, NULL) < 0)
 		return;
-	while (spulse_stacks_next(stacks, &stack, NULL) > 0)
+	while (spulse_stacks_next(stacks, &stack, NULL) > 0) {
+		struct spulse_frame_iter iter = spulse_stack_frames(stack);
+		const struct spulse_frame *frame;
+
 		if (spulse_stack_depth(stack) > report->frames)
 			report->frames = spulse_stack_depth(stack);
+		while ((frame = spulse_frame_iter_next(&iter)))
+			report->kernel_frames += frame->mode == SPULSE_FRAME_KERNEL;
+	}
 	spulse_stacks_free(stacks);
 }
 
@@ -214,6 +219,7 @@ static int record_a_while(struct live_report *report, enum spulse_attach_mode mo
 	if (r == 0)
 		r = spulse_recorder_finish(live.recorder, &now, err);
 	report->samples = now.samples;
+	report->kernel_enabled = now.kernel_enabled;
 	report->smallest_ring = now.minimum_ring_buffer_bytes;
 	report->largest_ring = now.maximum_ring_buffer_bytes;
 	return r;

@@ -48,7 +48,9 @@ struct live_report {
 	char warning[512]; /* the last one that was logged */
 	uint64_t samples, smallest_ring, largest_ring, soft_descriptors;
 	size_t frames; /* of the deepest stack */
-	int error;     /* of the preparation: errno */
+	size_t kernel_frames;
+	bool kernel_enabled;
+	int error; /* of the preparation: errno */
 };
 
 /*

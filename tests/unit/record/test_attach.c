@@ -195,6 +195,43 @@ static void maps_that_cannot_be_read_do_not_end_an_attach(void **state)
 	assert_non_null(strchr("RS", target_state(live.target.pid)));
 }
 
+static void burn_as_user(struct target *self)
+{
+	if (!live_become(LIVE_USER, 0))
+		_exit(1);
+	burn_on(self);
+}
+
+static void try_with_kernel(struct live_report *report)
+{
+	if (live_become(LIVE_USER, 0))
+		live_try(report, SPULSE_ATTACH_STOP, LIVE_OPTIONS(.include_kernel = true));
+	else
+		report->error = EPERM;
+}
+
+static void kernel_frames_that_are_refused_are_left_out(void **state)
+{
+	struct live_report report;
+	int paranoid = 0;
+	FILE *f = fopen("/proc/sys/kernel/perf_event_paranoid", "r");
+
+	(void)state;
+	if (f && fscanf(f, "%d", &paranoid) != 1)
+		paranoid = 0;
+	if (f)
+		fclose(f);
+	if (geteuid() != 0 || paranoid != 2)
+		skip();
+	live.target = target_start(burn_as_user);
+	report = live_in_child(try_with_kernel);
+	if (report.result < 0)
+		fail_msg("%s", report.message);
+	assert_true(report.samples > 5);
+	assert_false(report.kernel_enabled);
+	assert_int_equal(report.kernel_frames, 0);
+}
+
 /* ---- limits ---- */
 
 enum { MANY_THREADS = 60 };
@@ -550,6 +587,7 @@ int main(void)
 		TEST(the_process_of_another_user_is_refused_and_left_alone),
 		TEST(a_process_that_is_not_dumpable_is_refused),
 		TEST(maps_that_cannot_be_read_do_not_end_an_attach),
+		TEST(kernel_frames_that_are_refused_are_left_out),
 		TEST(the_soft_limit_of_descriptors_is_raised),
 		TEST(rings_shrink_to_the_memory_that_may_be_locked),
 		TEST(rings_shrink_to_the_address_space),

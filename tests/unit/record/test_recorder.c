@@ -18,97 +18,11 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "target.h"
-
-#include <stackpulse/stackpulse.h>
-
-static char path[64];
-static struct target target;
-static struct spulse_recorder *recorder;
-static struct spulse_snapshot *snapshot;
-static struct spulse_recording_summary summary;
-
-static int setup(void **state)
-{
-	(void)state;
-	if (!can_sample())
-		skip();
-	snprintf(path, sizeof(path), "/tmp/test-recorder-%d.spool", getpid());
-	unlink(path);
-	target = (struct target){ 0 };
-	summary.size = sizeof(summary);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	spulse_recorder_free(recorder);
-	recorder = NULL;
-	spulse_snapshot_free(snapshot);
-	snapshot = NULL;
-	if (target.pid)
-		target_end(&target);
-	unlink(path);
-	return 0;
-}
-
-static void succeed(int r, struct spulse_error *err)
-{
-	if (r < 0)
-		fail_msg("%s", spulse_error_message(err));
-}
-
-#define OPTIONS(...) \
-	(&(struct spulse_recorder_options){ .size = sizeof(struct spulse_recorder_options), \
-					    .frequency = 997, __VA_ARGS__ })
-
-static void attach(enum spulse_attach_mode mode, const struct spulse_recorder_options *options)
-{
-	struct spulse_error *err = NULL;
-
-	succeed(spulse_recorder_attach(target.pid, path, mode, options, &recorder, &err), err);
-}
-
-static void poll_for(int milliseconds)
-{
-	struct spulse_error *err = NULL;
-
-	for (int i = 0; i < milliseconds; i += 20)
-		succeed(spulse_recorder_poll(recorder, 20000000, NULL, &err), err);
-}
-
-static void finish(void)
-{
-	struct spulse_error *err = NULL;
-
-	succeed(spulse_recorder_finish(recorder, &summary, &err), err);
-	succeed(spulse_snapshot_open(path, &snapshot, &err), err);
-	assert_int_equal(summary.sample_events,
-			 summary.samples + summary.missing_pid_samples +
-				 summary.missing_tid_samples + summary.idle_tid_samples +
-				 summary.missing_timestamp_samples + summary.empty_stack_samples +
-				 summary.excluded_kernel_samples + summary.queued_samples +
-				 summary.failed_samples);
-}
-
-/* Samples of a process (0: any) and thread (0: any). */
-static size_t samples_of(pid_t pid, pid_t tid)
-{
-	struct spulse_stacks *stacks = NULL;
-	const struct spulse_stack *stack;
-	size_t n = 0;
-
-	assert_int_equal(spulse_snapshot_stacks(snapshot, &stacks, NULL), 0);
-	while (spulse_stacks_next(stacks, &stack, NULL) > 0)
-		n += (!pid || spulse_stack_pid(stack) == pid) &&
-		     (!tid || spulse_stack_tid(stack) == tid);
-	spulse_stacks_free(stacks);
-	return n;
-}
+#include "live.h"
 
 /* ---- what targets do ---- */
 
@@ -139,13 +53,13 @@ static void wait_on(struct target *self)
 static void a_running_target_runs_on_after_each_attach(void **state)
 {
 	(void)state;
-	target = target_start(burn_on);
-	attach(SPULSE_ATTACH_STOP, OPTIONS());
-	assert_true(strchr("RS", target_state(target.pid)));
-	poll_for(300);
-	finish();
-	assert_true(strchr("RS", target_state(target.pid)));
-	assert_true(samples_of(target.pid, target.pid) > 5);
+	live.target = target_start(burn_on);
+	live_attach(SPULSE_ATTACH_STOP, LIVE_OPTIONS());
+	assert_true(strchr("RS", target_state(live.target.pid)));
+	live_poll_for(300);
+	live_finish();
+	assert_true(strchr("RS", target_state(live.target.pid)));
+	assert_true(live_samples_of(live.target.pid, live.target.pid) > 5);
 }
 
 static void a_failed_attach_leaves_target_and_folder_alone(void **state)
@@ -154,35 +68,37 @@ static void a_failed_attach_leaves_target_and_folder_alone(void **state)
 	size_t before;
 
 	(void)state;
-	target = target_start(burn_on);
+	live.target = target_start(burn_on);
 	before = open_descriptors();
-	assert_true(spulse_recorder_attach(target.pid, "/nonexistent/x.spool", SPULSE_ATTACH_STOP,
-					   OPTIONS(), &recorder, &err) < 0);
+	assert_true(spulse_recorder_attach(live.target.pid, "/nonexistent/x.spool",
+					   SPULSE_ATTACH_STOP, LIVE_OPTIONS(), &live.recorder,
+					   &err) < 0);
 	assert_int_equal(spulse_error_errno(err), ENOENT);
 	spulse_error_free(err);
 	err = NULL;
-	assert_int_equal(spulse_recorder_attach(target.pid, path, SPULSE_ATTACH_STOP,
-						OPTIONS(.stack_size = 65529), &recorder, &err),
+	assert_int_equal(spulse_recorder_attach(live.target.pid, live.path, SPULSE_ATTACH_STOP,
+						LIVE_OPTIONS(.stack_size = 65529), &live.recorder,
+						&err),
 			 -SPULSE_ERROR_INVALID_INPUT);
 	spulse_error_free(err);
-	assert_true(strchr("RS", target_state(target.pid)));
-	assert_int_equal(access(path, F_OK), -1);
+	assert_true(strchr("RS", target_state(live.target.pid)));
+	assert_int_equal(access(live.path, F_OK), -1);
 	assert_int_equal(open_descriptors(), before);
 }
 
 static void a_stopped_target_stays_stopped(void **state)
 {
 	(void)state;
-	target = target_start(burn_on);
-	kill(target.pid, SIGSTOP);
-	while (target_state(target.pid) != 'T')
+	live.target = target_start(burn_on);
+	kill(live.target.pid, SIGSTOP);
+	while (target_state(live.target.pid) != 'T')
 		usleep(1000);
-	attach(SPULSE_ATTACH_STOP, OPTIONS());
-	assert_int_equal(target_state(target.pid), 'T');
-	poll_for(100);
-	finish();
-	assert_int_equal(target_state(target.pid), 'T');
-	assert_int_equal(summary.samples, 0);
+	live_attach(SPULSE_ATTACH_STOP, LIVE_OPTIONS());
+	assert_int_equal(target_state(live.target.pid), 'T');
+	live_poll_for(100);
+	live_finish();
+	assert_int_equal(target_state(live.target.pid), 'T');
+	assert_int_equal(live.summary.samples, 0);
 }
 
 static volatile sig_atomic_t continued;
@@ -206,34 +122,35 @@ static void the_running_mode_sends_no_signal(void **state)
 	int status;
 
 	(void)state;
-	target = target_start(count_continues);
-	attach(SPULSE_ATTACH_RUNNING, OPTIONS());
-	poll_for(40);
-	target_tell(&target);
-	waitpid(target.pid, &status, 0);
+	live.target = target_start(count_continues);
+	live_attach(SPULSE_ATTACH_RUNNING, LIVE_OPTIONS());
+	live_poll_for(40);
+	target_tell(&live.target);
+	waitpid(live.target.pid, &status, 0);
 	assert_int_equal(WEXITSTATUS(status), 0);
-	close(target.to);
-	close(target.from);
-	target.pid = 0;
+	close(live.target.to);
+	close(live.target.from);
+	live.target.pid = 0;
 }
 
 static void a_process_cannot_stop_itself(void **state)
 {
 	(void)state;
-	assert_int_equal(spulse_recorder_attach(getpid(), path, SPULSE_ATTACH_STOP, OPTIONS(),
-						&recorder, NULL),
+	assert_int_equal(spulse_recorder_attach(getpid(), live.path, SPULSE_ATTACH_STOP,
+						LIVE_OPTIONS(), &live.recorder, NULL),
 			 -SPULSE_ERROR_INVALID_INPUT);
 }
 
 static void a_process_can_record_itself(void **state)
 {
 	(void)state;
-	target.pid = 0;
-	assert_int_equal(spulse_recorder_attach(getpid(), path, SPULSE_ATTACH_RUNNING, OPTIONS(),
-						&recorder, NULL), 0);
+	live.target.pid = 0;
+	assert_int_equal(spulse_recorder_attach(getpid(), live.path, SPULSE_ATTACH_RUNNING,
+						LIVE_OPTIONS(), &live.recorder, NULL),
+			 0);
 	burn(200);
-	finish();
-	assert_true(samples_of(getpid(), 0) > 5);
+	live_finish();
+	assert_true(live_samples_of(getpid(), 0) > 5);
 }
 
 static void a_missing_process_is_gone_and_nothing_leaks(void **state)
@@ -242,23 +159,23 @@ static void a_missing_process_is_gone_and_nothing_leaks(void **state)
 	size_t before = open_descriptors();
 
 	(void)state;
-	assert_int_equal(spulse_recorder_attach(INT32_MAX, path, SPULSE_ATTACH_STOP, OPTIONS(),
-						&recorder, &err),
+	assert_int_equal(spulse_recorder_attach(INT32_MAX, live.path, SPULSE_ATTACH_STOP,
+						LIVE_OPTIONS(), &live.recorder, &err),
 			 -SPULSE_ERROR_TARGET_GONE);
 	assert_true(spulse_error_errno(err) == ENOENT || spulse_error_errno(err) == ESRCH);
 	spulse_error_free(err);
 	assert_int_equal(open_descriptors(), before);
-	assert_int_equal(access(path, F_OK), -1);
+	assert_int_equal(access(live.path, F_OK), -1);
 }
 
 static void ids_out_of_range_are_refused(void **state)
 {
 	(void)state;
-	assert_int_equal(spulse_recorder_attach(0, path, SPULSE_ATTACH_RUNNING, OPTIONS(),
-						&recorder, NULL),
+	assert_int_equal(spulse_recorder_attach(0, live.path, SPULSE_ATTACH_RUNNING, LIVE_OPTIONS(),
+						&live.recorder, NULL),
 			 -SPULSE_ERROR_INVALID_INPUT);
-	assert_int_equal(spulse_recorder_attach(-3, path, SPULSE_ATTACH_RUNNING, OPTIONS(),
-						&recorder, NULL),
+	assert_int_equal(spulse_recorder_attach(-3, live.path, SPULSE_ATTACH_RUNNING,
+						LIVE_OPTIONS(), &live.recorder, NULL),
 			 -SPULSE_ERROR_INVALID_INPUT);
 }
 
@@ -295,13 +212,13 @@ static void a_thread_is_no_target(void **state)
 	pid_t tid;
 
 	(void)state;
-	target = target_start(tell_tid);
-	tid = other_thread(target.pid);
+	live.target = target_start(tell_tid);
+	tid = other_thread(live.target.pid);
 	assert_true(tid > 0);
-	assert_int_equal(spulse_recorder_attach(tid, path, SPULSE_ATTACH_STOP, OPTIONS(),
-						&recorder, &err),
+	assert_int_equal(spulse_recorder_attach(tid, live.path, SPULSE_ATTACH_STOP, LIVE_OPTIONS(),
+						&live.recorder, &err),
 			 -SPULSE_ERROR_INVALID_INPUT);
-	snprintf(number, sizeof(number), "%d", target.pid);
+	snprintf(number, sizeof(number), "%d", live.target.pid);
 	assert_non_null(strstr(spulse_error_message(err), number));
 	spulse_error_free(err);
 }
@@ -312,14 +229,15 @@ static void the_same_process_is_attached_once(void **state)
 	size_t before;
 
 	(void)state;
-	target = target_start(burn_on);
-	attach(SPULSE_ATTACH_STOP, OPTIONS());
+	live.target = target_start(burn_on);
+	live_attach(SPULSE_ATTACH_STOP, LIVE_OPTIONS());
 	before = open_descriptors();
-	assert_int_equal(spulse_recorder_attach_process(recorder, target.pid, SPULSE_ATTACH_STOP,
-							&outcome, NULL), 0);
+	assert_int_equal(spulse_recorder_attach_process(live.recorder, live.target.pid,
+							SPULSE_ATTACH_STOP, &outcome, NULL),
+			 0);
 	assert_int_equal(outcome, SPULSE_ALREADY_ATTACHED);
 	assert_int_equal(open_descriptors(), before);
-	finish();
+	live_finish();
 }
 
 static void a_second_process_joins_the_recording(void **state)
@@ -329,22 +247,25 @@ static void a_second_process_joins_the_recording(void **state)
 	size_t active;
 
 	(void)state;
-	target = target_start(burn_on);
-	attach(SPULSE_ATTACH_STOP, OPTIONS());
-	assert_int_equal(spulse_recorder_attach_process(recorder, second.pid, SPULSE_ATTACH_STOP,
-							&outcome, NULL), 0);
+	live.target = target_start(burn_on);
+	live_attach(SPULSE_ATTACH_STOP, LIVE_OPTIONS());
+	assert_int_equal(spulse_recorder_attach_process(live.recorder, second.pid,
+							SPULSE_ATTACH_STOP, &outcome, NULL),
+			 0);
 	assert_int_equal(outcome, SPULSE_ATTACHED);
-	assert_int_equal(spulse_recorder_active_process_count(recorder, &active, NULL), 0);
+	assert_int_equal(spulse_recorder_active_process_count(live.recorder, &active, NULL), 0);
 	assert_int_equal(active, 2);
-	assert_int_equal(spulse_recorder_has_active_processes_except(recorder, target.pid, NULL),
-			 1);
-	poll_for(300);
-	assert_int_equal(spulse_recorder_attach_process(recorder, INT32_MAX, SPULSE_ATTACH_STOP,
-							&outcome, NULL), 0);
+	assert_int_equal(
+		spulse_recorder_has_active_processes_except(live.recorder, live.target.pid, NULL),
+		1);
+	live_poll_for(300);
+	assert_int_equal(spulse_recorder_attach_process(live.recorder, INT32_MAX,
+							SPULSE_ATTACH_STOP, &outcome, NULL),
+			 0);
 	assert_int_equal(outcome, SPULSE_ATTACH_EXITED);
-	finish();
-	assert_true(samples_of(target.pid, 0) > 0);
-	assert_true(samples_of(second.pid, 0) > 0);
+	live_finish();
+	assert_true(live_samples_of(live.target.pid, 0) > 0);
+	assert_true(live_samples_of(second.pid, 0) > 0);
 	target_end(&second);
 }
 
@@ -364,17 +285,21 @@ static void burn_in_threads(struct target *self)
 
 static void every_thread_is_sampled(void **state)
 {
+	size_t n, of_target = 0, before, cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	const struct spulse_thread *threads;
-	size_t n, of_target = 0;
 
 	(void)state;
-	target = target_start(burn_in_threads);
-	attach(SPULSE_ATTACH_STOP, OPTIONS());
-	poll_for(2500);
-	finish();
-	threads = spulse_source_threads(spulse_snapshot_source(snapshot), &n);
+	live.target = target_start(burn_in_threads);
+	before = open_descriptors();
+	live_attach(SPULSE_ATTACH_STOP, LIVE_OPTIONS());
+	/* And those of the recorder, the spool, the process, the rings. */
+	assert_in_range(open_descriptors() - before, (THREADS + 1) * cpus,
+			(THREADS + 1) * cpus + 16);
+	live_poll_for(2500);
+	live_finish();
+	threads = spulse_source_threads(spulse_snapshot_source(live.snapshot), &n);
 	for (size_t i = 0; i < n; i++)
-		of_target += threads[i].pid == target.pid;
+		of_target += threads[i].pid == live.target.pid;
 	assert_int_equal(of_target, THREADS + 1);
 }
 
@@ -395,12 +320,12 @@ static void threads_that_come_later_are_sampled_without_being_asked(void **state
 	size_t n;
 
 	(void)state;
-	target = target_start(start_threads_when_told);
-	attach(SPULSE_ATTACH_STOP, OPTIONS());
-	target_tell(&target);
-	poll_for(600);
-	finish();
-	spulse_source_threads(spulse_snapshot_source(snapshot), &n);
+	live.target = target_start(start_threads_when_told);
+	live_attach(SPULSE_ATTACH_STOP, LIVE_OPTIONS());
+	target_tell(&live.target);
+	live_poll_for(600);
+	live_finish();
+	spulse_source_threads(spulse_snapshot_source(live.snapshot), &n);
 	assert_true(n >= 4);
 }
 
@@ -409,17 +334,20 @@ static void refreshing_tells_strangers_and_the_dead_apart(void **state)
 	enum spulse_refresh_outcome outcome;
 
 	(void)state;
-	target = target_start(burn_on);
-	attach(SPULSE_ATTACH_STOP, OPTIONS());
-	assert_int_equal(spulse_recorder_refresh_threads(recorder, 1, &outcome, NULL),
+	live.target = target_start(burn_on);
+	live_attach(SPULSE_ATTACH_STOP, LIVE_OPTIONS());
+	assert_int_equal(spulse_recorder_refresh_threads(live.recorder, 1, &outcome, NULL),
 			 -SPULSE_ERROR_INVALID_INPUT);
-	assert_int_equal(spulse_recorder_refresh_threads(recorder, target.pid, &outcome, NULL), 0);
+	assert_int_equal(
+		spulse_recorder_refresh_threads(live.recorder, live.target.pid, &outcome, NULL), 0);
 	assert_int_equal(outcome, SPULSE_REFRESHED);
-	kill(target.pid, SIGKILL);
-	waitpid(target.pid, NULL, 0);
-	assert_int_equal(spulse_recorder_refresh_threads(recorder, target.pid, &outcome, NULL), 0);
+	kill(live.target.pid, SIGKILL);
+	waitpid(live.target.pid, NULL, 0);
+	assert_int_equal(
+		spulse_recorder_refresh_threads(live.recorder, live.target.pid, &outcome, NULL), 0);
 	assert_int_equal(outcome, SPULSE_REFRESH_EXITED);
-	assert_int_equal(spulse_recorder_process_is_active(recorder, target.pid, NULL), 0);
+	assert_int_equal(spulse_recorder_process_is_active(live.recorder, live.target.pid, NULL),
+			 0);
 }
 
 static void leave_the_leader(struct target *self)
@@ -439,13 +367,14 @@ static void a_process_outlives_its_leader(void **state)
 	size_t with_module = 0, n = 0;
 
 	(void)state;
-	target = target_start(leave_the_leader);
-	attach(SPULSE_ATTACH_STOP, OPTIONS());
-	target_tell(&target);
-	poll_for(500);
-	assert_int_equal(spulse_recorder_process_is_active(recorder, target.pid, NULL), 1);
-	finish();
-	assert_int_equal(spulse_snapshot_stacks(snapshot, &stacks, NULL), 0);
+	live.target = target_start(leave_the_leader);
+	live_attach(SPULSE_ATTACH_STOP, LIVE_OPTIONS());
+	target_tell(&live.target);
+	live_poll_for(500);
+	assert_int_equal(spulse_recorder_process_is_active(live.recorder, live.target.pid, NULL),
+			 1);
+	live_finish();
+	assert_int_equal(spulse_snapshot_stacks(live.snapshot, &stacks, NULL), 0);
 	while (spulse_stacks_next(stacks, &stack, NULL) > 0) {
 		struct spulse_frame_iter iter = spulse_stack_frames(stack);
 
@@ -464,28 +393,55 @@ static void polling_an_idle_target_ends_in_time(void **state)
 	struct timespec start, end;
 
 	(void)state;
-	target = target_start(wait_on);
-	attach(SPULSE_ATTACH_STOP, OPTIONS());
-	assert_int_equal(spulse_recorder_poll(recorder, 0, NULL, NULL), 0);
+	live.target = target_start(wait_on);
+	live_attach(SPULSE_ATTACH_STOP, LIVE_OPTIONS());
+	assert_int_equal(spulse_recorder_poll(live.recorder, 0, NULL, NULL), 0);
 	clock_gettime(CLOCK_MONOTONIC, &start);
-	assert_int_equal(spulse_recorder_poll(recorder, 50000000, NULL, NULL), 0);
+	assert_int_equal(spulse_recorder_poll(live.recorder, 50000000, NULL, NULL), 0);
 	clock_gettime(CLOCK_MONOTONIC, &end);
 	assert_true((end.tv_sec - start.tv_sec) * 1000 + (end.tv_nsec - start.tv_nsec) / 1000000 <
 		    2000);
-	finish();
-	assert_int_equal(summary.samples, 0);
+	live_finish();
+	assert_int_equal(live.summary.samples, 0);
+}
+
+static volatile sig_atomic_t alarms;
+
+static void on_alarm(int signal)
+{
+	(void)signal;
+	alarms++;
+}
+
+static void a_signal_ends_a_poll_without_an_error(void **state)
+{
+	const struct itimerval soon = {.it_value = {.tv_usec = 50000}};
+	const struct sigaction action = {.sa_handler = on_alarm};
+
+	(void)state;
+	live.target = target_start(wait_on);
+	live_attach(SPULSE_ATTACH_STOP, LIVE_OPTIONS());
+	live_poll_for(20);
+	alarms = 0;
+	sigaction(SIGALRM, &action, NULL);
+	setitimer(ITIMER_REAL, &soon, NULL);
+	/* Without a signal it would wait for ever. */
+	assert_int_equal(spulse_recorder_poll(live.recorder, -1, NULL, NULL), 0);
+	signal(SIGALRM, SIG_DFL);
+	assert_int_equal(alarms, 1);
+	live_finish();
 }
 
 static uint64_t samples_during(int milliseconds)
 {
-	struct spulse_recording_summary before = { .size = sizeof(before) };
-	struct spulse_recording_summary after = { .size = sizeof(after) };
+	struct spulse_recording_summary before = {.size = sizeof(before)};
+	struct spulse_recording_summary after = {.size = sizeof(after)};
 
-	assert_int_equal(spulse_recorder_flush(recorder, NULL), 0);
-	spulse_recorder_summary(recorder, &before);
-	poll_for(milliseconds);
-	assert_int_equal(spulse_recorder_flush(recorder, NULL), 0);
-	spulse_recorder_summary(recorder, &after);
+	assert_int_equal(spulse_recorder_flush(live.recorder, NULL), 0);
+	spulse_recorder_summary(live.recorder, &before);
+	live_poll_for(milliseconds);
+	assert_int_equal(spulse_recorder_flush(live.recorder, NULL), 0);
+	spulse_recorder_summary(live.recorder, &after);
 	return after.samples - before.samples;
 }
 
@@ -495,29 +451,30 @@ static void a_paused_recording_takes_no_samples(void **state)
 	enum spulse_attach_outcome outcome;
 
 	(void)state;
-	target = target_start(burn_on);
-	attach(SPULSE_ATTACH_STOP, OPTIONS());
+	live.target = target_start(burn_on);
+	live_attach(SPULSE_ATTACH_STOP, LIVE_OPTIONS());
 	assert_true(samples_during(200) > 0);
-	assert_int_equal(spulse_recorder_disable(recorder, NULL), 0);
-	assert_int_equal(spulse_recorder_attach_process(recorder, second.pid, SPULSE_ATTACH_STOP,
-							&outcome, NULL), 0);
+	assert_int_equal(spulse_recorder_disable(live.recorder, NULL), 0);
+	assert_int_equal(spulse_recorder_attach_process(live.recorder, second.pid,
+							SPULSE_ATTACH_STOP, &outcome, NULL),
+			 0);
 	samples_during(20);
 	assert_int_equal(samples_during(200), 0);
-	assert_int_equal(spulse_recorder_enable(recorder, NULL), 0);
+	assert_int_equal(spulse_recorder_enable(live.recorder, NULL), 0);
 	assert_true(samples_during(300) > 0);
-	finish();
-	assert_true(samples_of(second.pid, 0) > 0);
+	live_finish();
+	assert_true(live_samples_of(second.pid, 0) > 0);
 	target_end(&second);
 }
 
 static void what_is_in_the_rings_at_the_end_is_written(void **state)
 {
 	(void)state;
-	target = target_start(burn_on);
-	attach(SPULSE_ATTACH_STOP, OPTIONS());
+	live.target = target_start(burn_on);
+	live_attach(SPULSE_ATTACH_STOP, LIVE_OPTIONS());
 	usleep(300000);
-	finish();
-	assert_true(summary.samples > 5);
+	live_finish();
+	assert_true(live.summary.samples > 5);
 }
 
 static void rings_that_are_not_read_lose_samples_and_say_so(void **state)
@@ -525,16 +482,64 @@ static void rings_that_are_not_read_lose_samples_and_say_so(void **state)
 	size_t count;
 
 	(void)state;
-	target = target_start(burn_on);
-	attach(SPULSE_ATTACH_STOP, OPTIONS(.ring_buffer_stacks = 1));
+	live.target = target_start(burn_on);
+	live_attach(SPULSE_ATTACH_STOP, LIVE_OPTIONS(.ring_buffer_stacks = 1));
 	sleep(1);
-	poll_for(200);
-	finish();
-	assert_true(summary.lost_events > 0);
-	assert_true(summary.lifecycle_gaps > 0);
-	assert_true(summary.samples > 0);
-	assert_int_equal(spulse_recorder_losses(recorder, &count)->pid, target.pid);
+	live_poll_for(200);
+	live_finish();
+	assert_true(live.summary.lost_events > 0);
+	assert_true(live.summary.lifecycle_gaps > 0);
+	assert_true(live.summary.samples > 0);
+	assert_int_equal(spulse_recorder_losses(live.recorder, &count)->pid, live.target.pid);
 	assert_int_equal(count, 1);
+}
+
+static void burn_and_end(struct target *self)
+{
+	target_ready(self);
+	target_listen(self);
+	burn(200);
+}
+
+static void the_last_samples_of_an_ended_process_have_modules(void **state)
+{
+	siginfo_t info;
+
+	(void)state;
+	live.target = target_start(burn_and_end);
+	live_attach(SPULSE_ATTACH_STOP, LIVE_OPTIONS());
+	target_tell(&live.target);
+	assert_int_equal(waitid(P_PID, live.target.pid, &info, WEXITED), 0);
+	live_poll_for(60);
+	live_finish();
+	assert_true(live.summary.samples > 20);
+	assert_true(live_samples_in(live.target.pid, "/test_recorder") >
+		    live.summary.samples * 9 / 10);
+	close(live.target.to);
+	close(live.target.from);
+	live.target.pid = 0;
+}
+
+static void both_events_record(void **state)
+{
+	static const enum spulse_sampling_event events[] = {SPULSE_EVENT_AUTO,
+							    SPULSE_EVENT_CPU_CLOCK};
+
+	(void)state;
+	live.target = target_start(burn_on);
+	for (int i = 0; i < 2; i++) {
+		live_attach(SPULSE_ATTACH_RUNNING, LIVE_OPTIONS(.sampling_event = events[i]));
+		live_poll_until(10);
+		live_finish();
+		assert_true(live.summary.samples >= 10);
+		assert_true(live.summary.sampling_event == SPULSE_EVENT_CPU_CLOCK ||
+			    events[i] == SPULSE_EVENT_AUTO);
+		spulse_recorder_free(live.recorder);
+		live.recorder = NULL;
+		spulse_snapshot_free(live.snapshot);
+		live.snapshot = NULL;
+		unlink(live.path);
+	}
 }
 
 static void nothing_stays_open_after_free(void **state)
@@ -542,12 +547,12 @@ static void nothing_stays_open_after_free(void **state)
 	size_t before;
 
 	(void)state;
-	target = target_start(burn_on);
+	live.target = target_start(burn_on);
 	before = open_descriptors();
-	attach(SPULSE_ATTACH_STOP, OPTIONS());
-	poll_for(60);
-	spulse_recorder_free(recorder);
-	recorder = NULL;
+	live_attach(SPULSE_ATTACH_STOP, LIVE_OPTIONS());
+	live_poll_for(60);
+	spulse_recorder_free(live.recorder);
+	live.recorder = NULL;
 	assert_int_equal(open_descriptors(), before);
 }
 
@@ -555,7 +560,7 @@ static void nothing_stays_open_after_free(void **state)
 
 static void map_code(struct target *self)
 {
-	static const unsigned char loop[] = { 0xeb, 0xfe };
+	static const unsigned char loop[] = {0xeb, 0xfe};
 	char *code = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
 			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
@@ -573,11 +578,11 @@ static void code_without_a_file_is_a_module(void **state)
 	struct spulse_frame_iter iter;
 
 	(void)state;
-	target = target_start(map_code);
-	attach(SPULSE_ATTACH_STOP, OPTIONS());
-	poll_for(300);
-	finish();
-	assert_int_equal(spulse_snapshot_stacks(snapshot, &stacks, NULL), 0);
+	live.target = target_start(map_code);
+	live_attach(SPULSE_ATTACH_STOP, LIVE_OPTIONS());
+	live_poll_for(300);
+	live_finish();
+	assert_int_equal(spulse_snapshot_stacks(live.snapshot, &stacks, NULL), 0);
 	assert_int_equal(spulse_stacks_next(stacks, &stack, NULL), 1);
 	iter = spulse_stack_frames(stack);
 	assert_true(spulse_frame_iter_next_context(&iter, &context));
@@ -614,7 +619,7 @@ static size_t processes_with_samples(void)
 	const struct spulse_thread *threads;
 	size_t n, count = 0;
 
-	threads = spulse_source_threads(spulse_snapshot_source(snapshot), &n);
+	threads = spulse_source_threads(spulse_snapshot_source(live.snapshot), &n);
 	for (size_t i = 0; i < n; i++)
 		count += threads[i].pid == threads[i].tid;
 	return count;
@@ -623,23 +628,26 @@ static size_t processes_with_samples(void)
 static void children_and_grandchildren_are_followed(void **state)
 {
 	(void)state;
-	target = target_start(fork_when_told);
-	attach(SPULSE_ATTACH_STOP, OPTIONS(.follow = SPULSE_FOLLOW_NEW));
-	target_tell(&target);
-	poll_for(1000);
-	finish();
+	live.target = target_start(fork_when_told);
+	live_attach(SPULSE_ATTACH_STOP, LIVE_OPTIONS(.follow = SPULSE_FOLLOW_NEW));
+	target_tell(&live.target);
+	live_poll_for(1000);
+	live_finish();
 	assert_int_equal(processes_with_samples(), 2);
 }
 
 static void children_are_left_alone_unless_followed(void **state)
 {
 	(void)state;
-	target = target_start(fork_when_told);
-	attach(SPULSE_ATTACH_STOP, OPTIONS());
-	target_tell(&target);
-	poll_for(400);
-	finish();
-	assert_int_equal(summary.samples, samples_of(target.pid, 0));
+	live.target = target_start(fork_when_told);
+	live_attach(SPULSE_ATTACH_STOP, LIVE_OPTIONS());
+	target_tell(&live.target);
+	live_poll_for(400);
+	live_finish();
+	assert_int_equal(live.summary.samples, live_samples_of(live.target.pid, 0));
+	for (size_t i = 0; i < spulse_source_module_count(live.source); i++)
+		assert_int_equal(spulse_module_pid(spulse_source_module(live.source, i)),
+				 live.target.pid);
 }
 
 static void fork_first(struct target *self)
@@ -658,11 +666,40 @@ static void fork_first(struct target *self)
 static void children_that_live_already_are_attached_on_request(void **state)
 {
 	(void)state;
-	target = target_start(fork_first);
-	attach(SPULSE_ATTACH_STOP, OPTIONS(.follow = SPULSE_FOLLOW_DESCENDANTS));
-	poll_for(600);
-	finish();
+	live.target = target_start(fork_first);
+	live_attach(SPULSE_ATTACH_STOP, LIVE_OPTIONS(.follow = SPULSE_FOLLOW_DESCENDANTS));
+	live_poll_for(600);
+	live_finish();
 	assert_int_equal(processes_with_samples(), 3);
+}
+
+enum { OLD_CHILDREN = 60 };
+
+static void fork_many_first(struct target *self)
+{
+	for (int i = 0; i < OLD_CHILDREN; i++)
+		if (fork() == 0) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			burn_thread(NULL);
+		}
+	target_ready(self);
+	for (;;)
+		pause();
+}
+
+/* The rings would be full before the last of them is attached. */
+static void children_that_live_already_are_drained_meanwhile(void **state)
+{
+	struct spulse_recording_summary now = {.size = sizeof(now)};
+
+	(void)state;
+	live.target = target_start(fork_many_first);
+	live_attach(SPULSE_ATTACH_STOP, LIVE_OPTIONS(.follow = SPULSE_FOLLOW_DESCENDANTS));
+	spulse_recorder_summary(live.recorder, &now);
+	assert_true(now.samples > 0);
+	live_poll_for(100);
+	live_finish();
+	assert_int_equal(live.summary.lost_events, 0);
 }
 
 static void fork_often(struct target *self)
@@ -686,23 +723,23 @@ static void two_thousand_children_leave_no_descriptor(void **state)
 	size_t before;
 
 	(void)state;
-	target = target_start(fork_often);
-	attach(SPULSE_ATTACH_STOP, OPTIONS(.follow = SPULSE_FOLLOW_NEW));
-	poll_for(40);
+	live.target = target_start(fork_often);
+	live_attach(SPULSE_ATTACH_STOP, LIVE_OPTIONS(.follow = SPULSE_FOLLOW_NEW));
+	live_poll_for(40);
 	before = open_descriptors();
-	target_tell(&target);
+	target_tell(&live.target);
 	for (;;) {
 		char c;
-		int flags = fcntl(target.from, F_GETFL);
+		int flags = fcntl(live.target.from, F_GETFL);
 
-		poll_for(20);
-		fcntl(target.from, F_SETFL, flags | O_NONBLOCK);
-		if (read(target.from, &c, 1) == 1)
+		live_poll_for(20);
+		fcntl(live.target.from, F_SETFL, flags | O_NONBLOCK);
+		if (read(live.target.from, &c, 1) == 1)
 			break;
 	}
-	poll_for(200);
+	live_poll_for(200);
 	assert_true(open_descriptors() <= before + 4);
-	finish();
+	live_finish();
 }
 
 /* ---- outputs ---- */
@@ -712,12 +749,12 @@ static void the_file_is_private_and_complete(void **state)
 	struct stat st;
 
 	(void)state;
-	target = target_start(burn_on);
-	attach(SPULSE_ATTACH_STOP, OPTIONS());
-	assert_int_equal(stat(path, &st), 0);
+	live.target = target_start(burn_on);
+	live_attach(SPULSE_ATTACH_STOP, LIVE_OPTIONS());
+	assert_int_equal(stat(live.path, &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0600);
 	/* The header is there from the first moment on. */
-	assert_int_equal(spulse_snapshot_open(path, &snapshot, NULL), 0);
+	assert_int_equal(spulse_snapshot_open(live.path, &live.snapshot, NULL), 0);
 }
 
 struct small_disk {
@@ -745,33 +782,36 @@ static int close_small(void *data)
 static void a_full_disk_ends_the_recording_with_its_reason(void **state)
 {
 	static const struct spulse_output output = {
-		.size = sizeof(output), .write = write_small, .close = close_small,
+		.size = sizeof(output),
+		.write = write_small,
+		.close = close_small,
 	};
-	struct small_disk disk = { .left = 4096 };
+	struct small_disk disk = {.left = 4096};
 	struct spulse_error *err = NULL;
 	int r = 0;
 
 	(void)state;
-	target = target_start(burn_on);
-	succeed(spulse_recorder_attach_output(target.pid, &output, &disk, SPULSE_ATTACH_STOP,
-					      OPTIONS(.publish_interval_ns = 1), &recorder, &err),
-		err);
+	live.target = target_start(burn_on);
+	live_succeed(spulse_recorder_attach_output(
+			     live.target.pid, &output, &disk, SPULSE_ATTACH_STOP,
+			     LIVE_OPTIONS(.publish_interval_ns = 1), &live.recorder, &err),
+		     &err);
 	for (int i = 0; i < 500 && r == 0; i++)
-		r = spulse_recorder_poll(recorder, 20000000, NULL, &err);
+		r = spulse_recorder_poll(live.recorder, 20000000, NULL, &err);
 	assert_true(r < 0);
 	assert_int_equal(spulse_error_errno(err), ENOSPC);
 	spulse_error_free(err);
 	err = NULL;
-	assert_int_equal(spulse_recorder_poll(recorder, 0, NULL, &err), r);
+	assert_int_equal(spulse_recorder_poll(live.recorder, 0, NULL, &err), r);
 	assert_int_equal(spulse_error_errno(err), ENOSPC);
 	spulse_error_free(err);
 	err = NULL;
-	assert_true(spulse_recorder_finish(recorder, &summary, &err) < 0);
+	assert_true(spulse_recorder_finish(live.recorder, &live.summary, &err) < 0);
 	assert_int_equal(spulse_error_errno(err), ENOSPC);
 	spulse_error_free(err);
-	assert_true(summary.sample_events > 0);
-	spulse_recorder_free(recorder);
-	recorder = NULL;
+	assert_true(live.summary.sample_events > 0);
+	spulse_recorder_free(live.recorder);
+	live.recorder = NULL;
 	assert_int_equal(disk.closed, 1);
 }
 
@@ -780,29 +820,30 @@ static void a_descriptor_must_be_an_empty_writable_file(void **state)
 	int fds[2], fd;
 
 	(void)state;
-	target = target_start(burn_on);
+	live.target = target_start(burn_on);
 	assert_int_equal(pipe(fds), 0);
-	assert_int_equal(spulse_recorder_attach_fd(target.pid, fds[1], SPULSE_ATTACH_STOP,
-						   OPTIONS(), &recorder, NULL),
+	assert_int_equal(spulse_recorder_attach_fd(live.target.pid, fds[1], SPULSE_ATTACH_STOP,
+						   LIVE_OPTIONS(), &live.recorder, NULL),
 			 -SPULSE_ERROR_INVALID_INPUT);
 	close(fds[0]);
 	close(fds[1]);
-	fd = open(path, O_RDWR | O_CREAT | O_APPEND, 0600);
-	assert_int_equal(spulse_recorder_attach_fd(target.pid, fd, SPULSE_ATTACH_STOP, OPTIONS(),
-						   &recorder, NULL),
+	fd = open(live.path, O_RDWR | O_CREAT | O_APPEND, 0600);
+	assert_int_equal(spulse_recorder_attach_fd(live.target.pid, fd, SPULSE_ATTACH_STOP,
+						   LIVE_OPTIONS(), &live.recorder, NULL),
 			 -SPULSE_ERROR_INVALID_INPUT);
 	close(fd);
-	fd = open(path, O_RDONLY);
-	assert_int_equal(spulse_recorder_attach_fd(target.pid, fd, SPULSE_ATTACH_STOP, OPTIONS(),
-						   &recorder, NULL),
+	fd = open(live.path, O_RDONLY);
+	assert_int_equal(spulse_recorder_attach_fd(live.target.pid, fd, SPULSE_ATTACH_STOP,
+						   LIVE_OPTIONS(), &live.recorder, NULL),
 			 -SPULSE_ERROR_INVALID_INPUT);
 	close(fd);
-	fd = open(path, O_RDWR);
-	assert_int_equal(spulse_recorder_attach_fd(target.pid, fd, SPULSE_ATTACH_STOP, OPTIONS(),
-						   &recorder, NULL), 0);
+	fd = open(live.path, O_RDWR);
+	assert_int_equal(spulse_recorder_attach_fd(live.target.pid, fd, SPULSE_ATTACH_STOP,
+						   LIVE_OPTIONS(), &live.recorder, NULL),
+			 0);
 	close(fd);
-	poll_for(100);
-	finish();
+	live_poll_for(100);
+	live_finish();
 }
 
 static void there_is_one_tail(void **state)
@@ -814,13 +855,13 @@ static void there_is_one_tail(void **state)
 	int r;
 
 	(void)state;
-	target = target_start(burn_on);
-	attach(SPULSE_ATTACH_STOP, OPTIONS());
-	succeed(spulse_recorder_tail(recorder, &tail, &err), err);
-	assert_int_equal(spulse_recorder_tail(recorder, &second, NULL),
+	live.target = target_start(burn_on);
+	live_attach(SPULSE_ATTACH_STOP, LIVE_OPTIONS());
+	live_succeed(spulse_recorder_tail(live.recorder, &tail, &err), &err);
+	assert_int_equal(spulse_recorder_tail(live.recorder, &second, NULL),
 			 -SPULSE_ERROR_INVALID_INPUT);
-	poll_for(100);
-	finish();
+	live_poll_for(100);
+	live_finish();
 	do {
 		assert_int_equal(spulse_tail_poll(tail, &batch, NULL), 0);
 		r = spulse_tail_wait(tail, 0, &end, NULL);
@@ -834,32 +875,56 @@ static void there_is_one_tail(void **state)
 
 static void a_launched_program_is_recorded_from_its_first_instruction(void **state)
 {
-	static const char *const argv[] = { "true", NULL };
+	static const char *const argv[] = {"true", NULL};
 	struct spulse_launch *launch = NULL;
 	struct spulse_error *err = NULL;
 	const struct spulse_module *first;
 	int status;
 
 	(void)state;
-	succeed(spulse_launch_new(argv, NULL, &launch, &err), err);
-	succeed(spulse_recorder_attach(spulse_launch_pid(launch), path, SPULSE_ATTACH_ON_EXEC,
-				       OPTIONS(), &recorder, &err),
-		err);
-	succeed(spulse_launch_run(launch, recorder, &err), err);
+	live_succeed(spulse_launch_new(argv, NULL, &launch, &err), &err);
+	live_succeed(spulse_recorder_attach(spulse_launch_pid(launch), live.path,
+					    SPULSE_ATTACH_ON_EXEC, LIVE_OPTIONS(), &live.recorder,
+					    &err),
+		     &err);
+	live_succeed(spulse_launch_run(launch, live.recorder, &err), &err);
 	assert_int_equal(spulse_launch_wait(launch, &status, NULL), 0);
-	poll_for(40);
-	finish();
-	first = spulse_source_module(spulse_snapshot_source(snapshot), 0);
+	live_poll_for(40);
+	live_finish();
+	first = spulse_source_module(spulse_snapshot_source(live.snapshot), 0);
 	assert_non_null(first);
-	assert_non_null(strstr(spulse_module_path(first), "/true") ?
-				strstr(spulse_module_path(first), "/true") :
-				strstr(spulse_module_path(first), "coreutils"));
+	assert_non_null(strstr(spulse_module_path(first), "/true")
+				? strstr(spulse_module_path(first), "/true")
+				: strstr(spulse_module_path(first), "coreutils"));
 	spulse_launch_free(launch);
+}
+
+static void a_launch_that_never_executes_leaves_an_empty_recording(void **state)
+{
+	static const char *const argv[] = {"true", NULL};
+	struct spulse_launch *launch = NULL;
+	struct spulse_error *err = NULL;
+
+	(void)state;
+	live_succeed(spulse_launch_new(argv, NULL, &launch, &err), &err);
+	live.target.pid = 0;
+	live_succeed(spulse_recorder_attach(spulse_launch_pid(launch), live.path,
+					    SPULSE_ATTACH_ON_EXEC, LIVE_OPTIONS(), &live.recorder,
+					    &err),
+		     &err);
+	assert_int_equal(spulse_recorder_has_active_processes_except(live.recorder, 0, NULL), 1);
+	live_poll_for(40);
+	spulse_launch_free(launch);
+	live_poll_for(40);
+	assert_int_equal(spulse_recorder_has_active_processes_except(live.recorder, 0, NULL), 0);
+	live_finish();
+	assert_int_equal(live.summary.sample_events, 0);
+	assert_int_equal(spulse_source_module_count(live.source), 0);
 }
 
 static void a_program_that_cannot_be_executed_ends_the_tail_with_the_reason(void **state)
 {
-	static const char *const argv[] = { "/nonexistent-program", NULL };
+	static const char *const argv[] = {"/nonexistent-program", NULL};
 	struct spulse_launch *launch = NULL;
 	struct spulse_tail *tail = NULL;
 	const struct spulse_batch *batch;
@@ -868,12 +933,14 @@ static void a_program_that_cannot_be_executed_ends_the_tail_with_the_reason(void
 	int r = 1;
 
 	(void)state;
-	succeed(spulse_launch_new(argv, NULL, &launch, &err), err);
-	succeed(spulse_recorder_attach(spulse_launch_pid(launch), path, SPULSE_ATTACH_ON_EXEC,
-				       OPTIONS(), &recorder, &err),
-		err);
-	succeed(spulse_recorder_tail(recorder, &tail, &err), err);
-	assert_int_equal(spulse_launch_run(launch, recorder, NULL), -SPULSE_ERROR_PROCESS_LAUNCH);
+	live_succeed(spulse_launch_new(argv, NULL, &launch, &err), &err);
+	live_succeed(spulse_recorder_attach(spulse_launch_pid(launch), live.path,
+					    SPULSE_ATTACH_ON_EXEC, LIVE_OPTIONS(), &live.recorder,
+					    &err),
+		     &err);
+	live_succeed(spulse_recorder_tail(live.recorder, &tail, &err), &err);
+	assert_int_equal(spulse_launch_run(launch, live.recorder, NULL),
+			 -SPULSE_ERROR_PROCESS_LAUNCH);
 	for (int i = 0; i < 10 && r > 0; i++) {
 		assert_int_equal(spulse_tail_poll(tail, &batch, NULL), 0);
 		r = spulse_tail_wait(tail, 0, &end, &err);
@@ -887,7 +954,7 @@ static void a_program_that_cannot_be_executed_ends_the_tail_with_the_reason(void
 
 int main(void)
 {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, live_setup, live_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(a_running_target_runs_on_after_each_attach),
 		TEST(a_failed_attach_leaves_target_and_folder_alone),
@@ -908,6 +975,11 @@ int main(void)
 		TEST(a_paused_recording_takes_no_samples),
 		TEST(what_is_in_the_rings_at_the_end_is_written),
 		TEST(rings_that_are_not_read_lose_samples_and_say_so),
+		TEST(a_signal_ends_a_poll_without_an_error),
+		TEST(the_last_samples_of_an_ended_process_have_modules),
+		TEST(both_events_record),
+		TEST(children_that_live_already_are_drained_meanwhile),
+		TEST(a_launch_that_never_executes_leaves_an_empty_recording),
 		TEST(nothing_stays_open_after_free),
 		TEST(code_without_a_file_is_a_module),
 		TEST(children_and_grandchildren_are_followed),
