@@ -9,6 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lines.h"
+#include "split.h"
+
 /* What is read; location lists, types, macros and indexes are not needed. */
 static const char *const wanted_sections[] = {
 	".debug_info",	   ".debug_abbrev",   ".debug_str",	 ".debug_line",
@@ -55,31 +58,31 @@ static int load_sections(struct image *image, struct memelf *elf, bool lazy,
 	return memelf_build(elf, image_machine(image), parts, n, err);
 }
 
-bool dwarf_reader_open(struct dwarf_reader *reader, const struct dwarf_info *info)
+void dwarf_reader_open(struct dwarf_reader *reader, const struct dwarf_info *info)
 {
-	*reader = (struct dwarf_reader){ 0 };
+	*reader = (struct dwarf_reader){ .info = info };
+	die_reader_open(&reader->dies, &info->file, info->alt.elf ? &info->alt : NULL);
+}
+
+Dwarf *dwarf_reader_libdw(struct dwarf_reader *reader)
+{
+	const struct memelf *elf = &reader->info->elf;
+
+	if (reader->dwarf)
+		return reader->dwarf;
 	elf_version(EV_CURRENT);
-	reader->elf = elf_memory((char *)info->elf.base, info->elf.size);
+	if (!reader->elf)
+		reader->elf = elf_memory((char *)elf->base, elf->size);
 	if (reader->elf)
 		reader->dwarf = dwarf_begin_elf(reader->elf, DWARF_C_READ, NULL);
-	if (reader->dwarf && info->alt_elf.base) {
-		reader->alt_elf = elf_memory((char *)info->alt_elf.base, info->alt_elf.size);
-		if (reader->alt_elf)
-			reader->alt = dwarf_begin_elf(reader->alt_elf, DWARF_C_READ, NULL);
-		if (reader->alt)
-			dwarf_setalt(reader->dwarf, reader->alt);
-	}
-	if (!reader->dwarf)
-		dwarf_reader_close(reader);
 	return reader->dwarf;
 }
 
 void dwarf_reader_close(struct dwarf_reader *reader)
 {
+	die_reader_close(&reader->dies);
 	dwarf_end(reader->dwarf);
-	dwarf_end(reader->alt);
 	elf_end(reader->elf);
-	elf_end(reader->alt_elf);
 	*reader = (struct dwarf_reader){ 0 };
 }
 
@@ -106,12 +109,11 @@ static void find_code_range(struct dwarf_info *info, const struct image *image)
 		info->code_end = info->base + UINT32_MAX;
 }
 
-bool dwarf_touch_unit(const struct dwarf_info *info, uint64_t offset)
+/* A shared file that makes no sense costs only the names in it. */
+static void open_alt(struct dwarf_info *info)
 {
-	const struct dwarf_unit *unit = dwarf_unit_at(info, offset);
-
-	return unit && memelf_touch(&info->elf, ".debug_info", unit->start,
-				    unit->end - unit->start);
+	if (info->alt_elf.base && !die_file_open(&info->alt, &info->alt_elf, false, 0))
+		die_file_close(&info->alt);
 }
 
 int dwarf_info_open(struct image *program, struct image *debug, struct image *alt,
@@ -128,8 +130,10 @@ int dwarf_info_open(struct image *program, struct image *debug, struct image *al
 	r = load_sections(debug, &info->elf, true, err);
 	if (!r && info->elf.base && alt)
 		r = load_sections(alt, &info->alt_elf, false, err);
-	if (!r && info->elf.base)
+	if (!r && info->elf.base) {
+		open_alt(info);
 		r = dwarf_index_units(info, debug, err);
+	}
 	if (r < 0 || !info->elf.base) {
 		dwarf_info_free(info);
 		return r;
@@ -153,11 +157,12 @@ bool dwarf_info_set_places(struct dwarf_info *info, const char *program_path, co
 
 static void unit_release(struct dwarf_unit *unit)
 {
-	if (unit->split)
-		memelf_release(unit->split);
-	free(unit->split);
-	spans_release(&unit->functions);
-	free(unit->nodes);
+	for (uint32_t i = 0; i < unit->function_count; i++)
+		dwarf_inlines_free(unit->functions[i].inlines);
+	free(unit->functions);
+	spans_release(&unit->spans);
+	line_table_release(&unit->lines);
+	split_free(unit->split);
 	free(unit->rows);
 }
 
@@ -171,6 +176,8 @@ void dwarf_info_free(struct dwarf_info *info)
 	spans_release(&info->unit_spans);
 	spans_release(&info->scanned_spans);
 	interner_release(&info->files);
+	die_file_close(&info->file);
+	die_file_close(&info->alt);
 	memelf_release(&info->elf);
 	memelf_release(&info->alt_elf);
 	pthread_mutex_destroy(&info->files_lock);
@@ -213,28 +220,38 @@ static const char *file_name(const struct dwarf_info *info, uint32_t file)
 	return file < info->files.strings.len ? info->files.strings.data[file].bytes : NULL;
 }
 
+static const struct dwarf_function *find_function(const struct dwarf_unit *unit,
+						 uint64_t address)
+{
+	uint32_t id = spans_find(&unit->spans, address);
+
+	return id == SPAN_NONE || !unit->functions[id].inlines ? NULL : &unit->functions[id];
+}
+
 size_t dwarf_lookup(const struct dwarf_info *info, const struct dwarf_unit *unit,
 		    uint64_t address, struct dwarf_level levels[DWARF_LEVELS_MAX])
 {
 	const struct dwarf_row *row = find_row(unit, address - info->base);
-	uint32_t id = spans_find(&unit->functions, address);
+	const struct dwarf_function *function = find_function(unit, address);
+	const struct dwarf_inlines *inlines = function ? function->inlines : NULL;
 	struct dwarf_level level = { 0 };
+	uint32_t id;
 	size_t n = 0;
 
-	if (!row && id == SPAN_NONE)
+	if (!row && !function)
 		return 0;
 	if (row) {
 		level.file = file_name(info, row->file);
 		level.line = row->line;
 		level.column = row->column;
 	}
-	while (id != SPAN_NONE && n + 1 < DWARF_LEVELS_MAX) {
-		const struct dwarf_node *node = &unit->nodes[id];
+	id = inlines ? spans_find(&inlines->spans, address) : SPAN_NONE;
+	while (id != SPAN_NONE && n + 2 < DWARF_LEVELS_MAX) {
+		const struct dwarf_node *node = &inlines->nodes[id];
 
 		level.name = node->name;
 		level.declared_line = node->declared_line;
 		level.declared_column = node->declared_column;
-		level.entry = info->base + node->entry;
 		levels[n++] = level;
 		level = (struct dwarf_level){
 			.file = file_name(info, node->call_file),
@@ -243,7 +260,12 @@ size_t dwarf_lookup(const struct dwarf_info *info, const struct dwarf_unit *unit
 		};
 		id = node->parent;
 	}
-	if (!n)
-		levels[n++] = level;
+	if (function) {
+		level.name = inlines->name;
+		level.declared_line = inlines->declared_line;
+		level.declared_column = inlines->declared_column;
+		level.entry = info->base + function->entry;
+	}
+	levels[n++] = level;
 	return n;
 }

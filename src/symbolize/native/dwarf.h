@@ -10,23 +10,40 @@
 #include <elfutils/libdw.h>
 
 #include "../../image/image.h"
+#include "die.h"
 #include "memelf.h"
 #include "spans.h"
 
 /*
- * DWARF as flat tables. libdw reads: once over the units for their address ranges, then each
- * unit at its first hit, whose functions, inlined calls and line rows are copied into sorted
- * arrays. Lookups are binary searches and never touch libdw. Names point into the debug sections.
+ * DWARF as flat tables: each unit's functions and line rows are copied into sorted arrays at its
+ * first hit, and the calls inlined into a function at the function's. Lookups are binary searches.
+ * Names point into the debug sections. libdw opens what is split off into other files.
  */
 
-/* A function or an inlined call. */
+/* A call that was inlined. */
 struct dwarf_node {
 	const char *name; /* linkage name if there is one; NULL = none */
-	uint32_t parent;  /* SPAN_NONE for a function */
+	uint32_t parent;  /* SPAN_NONE: the function */
 	uint32_t call_file, call_line; /* where the parent calls it */
 	uint32_t declared_line;
-	uint32_t entry;	  /* of a function: its first address less the base */
 	uint16_t call_column, declared_column;
+};
+
+/* What is read of a function when it is asked for. */
+struct dwarf_inlines {
+	const char *name;
+	uint32_t declared_line;
+	uint16_t declared_column;
+	struct spans spans; /* of nodes */
+	uint32_t node_count;
+	struct dwarf_node nodes[];
+};
+
+struct dwarf_function {
+	uint32_t die;	/* from the start of its unit */
+	uint32_t entry; /* its first address less the base */
+	bool tried;
+	struct dwarf_inlines *inlines; /* NULL: not read yet, or not readable */
 };
 
 struct dwarf_row {
@@ -36,22 +53,41 @@ struct dwarf_row {
 	bool end; /* no code from here on */
 };
 
-enum unit_state { UNIT_EMPTY = 0, UNIT_QUEUED, UNIT_READY, UNIT_FAILED };
+struct line_file {
+	const char *name;
+	uint32_t folder;
+	uint32_t id; /* dwarf_intern_file()'s; UINT32_MAX: not asked yet */
+};
+
+/* A unit's line program: its files and, while they are being read, its rows. */
+struct line_table {
+	struct dwarf_info *info;
+	const char *unit_folder; /* NULL without one */
+	VEC(const char *) folders;
+	VEC(struct line_file) files;
+	VEC(struct dwarf_row) rows;
+	VEC(uint32_t) sequences; /* index of each first row */
+	bool failed;		 /* memory ran out */
+};
+
+enum unit_state { UNIT_EMPTY = 0, UNIT_READY, UNIT_FAILED };
 
 struct dwarf_unit {
 	uint64_t start, end; /* in .debug_info */
 	uint64_t die;	     /* offset of its DIE; 0: it has no code */
 	enum unit_state state;
-	struct spans functions;
-	struct dwarf_node *nodes;
-	uint32_t node_count;
+	struct spans spans; /* of functions */
+	struct dwarf_function *functions;
+	uint32_t function_count;
+	struct line_table lines; /* only the files */
 	struct dwarf_row *rows;
 	uint32_t row_count;
-	struct memelf *split; /* names of its functions lie here; NULL: in the file's sections */
+	struct split *split; /* what its functions are read from; NULL: the file itself */
 };
 
 struct dwarf_info {
 	struct memelf elf, alt_elf;
+	struct die_file file, alt; /* over those */
 	uint64_t base, code_end; /* all code lies in between; rows are relative to base */
 	struct dwarf_unit *units; /* by start */
 	size_t unit_count;
@@ -67,10 +103,12 @@ struct dwarf_info {
 	uint32_t splits_missing; /* units whose functions could not be found; atomic */
 };
 
-/* A libdw handle on a dwarf_info's bytes; one per thread, never shared. */
+/* What one thread has open of a dwarf_info; never shared. */
 struct dwarf_reader {
-	Elf *elf, *alt_elf;
-	Dwarf *dwarf, *alt;
+	const struct dwarf_info *info; /* NULL: not open */
+	struct die_reader dies;
+	Elf *elf;
+	Dwarf *dwarf; /* libdw's; see dwarf_reader_libdw() */
 };
 
 struct dwarf_level {
@@ -94,28 +132,29 @@ void dwarf_info_free(struct dwarf_info *info);
 bool dwarf_info_set_places(struct dwarf_info *info, const char *program_path, const char *sysroot,
 			   struct image *package);
 
-bool dwarf_reader_open(struct dwarf_reader *reader, const struct dwarf_info *info);
+void dwarf_reader_open(struct dwarf_reader *reader, const struct dwarf_info *info);
 void dwarf_reader_close(struct dwarf_reader *reader);
+/* Opens libdw on the same bytes, if it is not yet; NULL when it cannot be. */
+Dwarf *dwarf_reader_libdw(struct dwarf_reader *reader);
 
-/* Makes sure that the unit around an offset of .debug_info was read. */
-bool dwarf_touch_unit(const struct dwarf_info *info, uint64_t offset);
 /* Lists the units of a file and what they cover; `image` is where the sections are from. */
 int dwarf_index_units(struct dwarf_info *info, struct image *image, struct spulse_error **err);
-/* The unit around an offset of .debug_info, or NULL. */
-struct dwarf_unit *dwarf_unit_at(const struct dwarf_info *info, uint64_t offset);
 /* The unit that covers an address, or NULL. Not while other threads fill units. */
 struct dwarf_unit *dwarf_find_unit(struct dwarf_info *info, uint64_t address);
 /* Fills an empty unit. Several threads may fill different units, each with its own reader. */
 void dwarf_fill_unit(struct dwarf_info *info, struct dwarf_reader *reader,
 		     struct dwarf_unit *unit);
-/* Levels over an address in a filled unit, innermost first; returns their number. */
+/* Reads the calls inlined into the function at an address of a filled unit; once. */
+void dwarf_fill_function(struct dwarf_info *info, struct dwarf_reader *reader,
+			 struct dwarf_unit *unit, uint64_t address);
+void dwarf_inlines_free(struct dwarf_inlines *inlines);
+/* Levels over an address whose function was filled, innermost first; returns their number. */
 size_t dwarf_lookup(const struct dwarf_info *info, const struct dwarf_unit *unit,
 		    uint64_t address, struct dwarf_level levels[DWARF_LEVELS_MAX]);
 
 /* Number of a source file's path; UINT32_MAX when memory ran out. */
 uint32_t dwarf_intern_file(struct dwarf_info *info, const char *path);
 /* Takes a unit's rows over from its line table. */
-struct line_table;
-bool dwarf_fill_rows(struct dwarf_unit *unit, struct line_table *table);
+bool dwarf_fill_rows(struct dwarf_unit *unit);
 
 #endif

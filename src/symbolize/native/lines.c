@@ -1,88 +1,12 @@
 /* SPDX-FileCopyrightText: StackPulse contributors */
 /* SPDX-License-Identifier: MIT */
 /* Decoder of line programs, versions 2 to 5. Every byte is checked against the program's end. */
+#include "cursor.h"
 #include "lines.h"
 
 #include <dwarf.h>
 #include <stdlib.h>
 #include <string.h>
-
-struct cursor {
-	const uint8_t *at, *end;
-	bool broken; /* something reached past the end */
-};
-
-static uint64_t take_fixed(struct cursor *c, size_t size)
-{
-	uint64_t value = 0;
-
-	if ((size_t)(c->end - c->at) < size) {
-		c->broken = true;
-		c->at = c->end;
-		return 0;
-	}
-	memcpy(&value, c->at, size);
-	c->at += size;
-	return value;
-}
-
-static uint64_t take_uleb(struct cursor *c)
-{
-	uint64_t value = 0;
-
-	for (unsigned int shift = 0; c->at < c->end; shift += 7) {
-		uint8_t byte = *c->at++;
-
-		if (shift < 64)
-			value |= (uint64_t)(byte & 0x7f) << shift;
-		if (!(byte & 0x80))
-			return value;
-	}
-	c->broken = true;
-	return 0;
-}
-
-static int64_t take_sleb(struct cursor *c)
-{
-	uint64_t value = 0;
-	unsigned int shift = 0;
-	uint8_t byte = 0x80;
-
-	while (c->at < c->end && (byte & 0x80)) {
-		byte = *c->at++;
-		if (shift < 64)
-			value |= (uint64_t)(byte & 0x7f) << shift;
-		shift += 7;
-	}
-	if (byte & 0x80)
-		c->broken = true;
-	if (shift < 64 && (byte & 0x40))
-		value |= ~0ull << shift;
-	return (int64_t)value;
-}
-
-static const char *take_string(struct cursor *c)
-{
-	const uint8_t *nul = memchr(c->at, 0, c->end - c->at);
-	const char *string = (const char *)c->at;
-
-	if (!nul) {
-		c->broken = true;
-		c->at = c->end;
-		return "";
-	}
-	c->at = nul + 1;
-	return string;
-}
-
-static void skip(struct cursor *c, uint64_t size)
-{
-	if ((uint64_t)(c->end - c->at) < size) {
-		c->broken = true;
-		size = c->end - c->at;
-	}
-	c->at += size;
-}
 
 static uint32_t clip32(uint64_t value)
 {
@@ -139,10 +63,10 @@ static uint64_t take_field(const struct line_table *table, const struct program 
 	case DW_FORM_data8:
 		return take_fixed(c, 8);
 	case DW_FORM_data16:
-		skip(c, 16);
+		skip_bytes(c, 16);
 		return 0;
 	case DW_FORM_block:
-		skip(c, take_uleb(c));
+		skip_bytes(c, take_uleb(c));
 		return 0;
 	default:
 		c->broken = true;
@@ -224,7 +148,7 @@ static bool read_header(struct line_table *table, struct program *p)
 		return false;
 	header_length = take_fixed(c, p->offset_size);
 	header = *c;
-	skip(c, header_length);
+	skip_bytes(c, header_length);
 	if (c->broken)
 		return false;
 	header.end = c->at;
@@ -235,7 +159,7 @@ static bool read_header(struct line_table *table, struct program *p)
 	p->line_range = take_fixed(&header, 1);
 	p->opcode_base = take_fixed(&header, 1);
 	p->lengths = header.at;
-	skip(&header, p->opcode_base ? p->opcode_base - 1 : 0);
+	skip_bytes(&header, p->opcode_base ? p->opcode_base - 1 : 0);
 	if (header.broken || !p->line_range || !p->opcode_base || !p->max_ops)
 		return false;
 	if (p->version >= 5) {
@@ -298,7 +222,7 @@ static void run_extended(struct line_table *table, struct program *p, struct sta
 	struct cursor c = p->c;
 	struct line_file file;
 
-	skip(&p->c, length);
+	skip_bytes(&p->c, length);
 	c.end = p->c.at;
 	switch (take_fixed(&c, 1)) {
 	case DW_LNE_end_sequence:

@@ -7,24 +7,9 @@
 
 /*
  * A unit's line program: its files and its rows. Decoded here and not by the library that reads
- * the rest: rows are most of what a unit has, and copying them twice takes longer than all else.
+ * the rest: rows are most of what a unit has, and copying them twice takes longer than all else. The table
+ * itself is in dwarf.h.
  */
-struct line_file {
-	const char *name;
-	uint32_t folder;
-	uint32_t id; /* dwarf_intern_file()'s; UINT32_MAX: not asked yet */
-};
-
-struct line_table {
-	struct dwarf_info *info;
-	const char *unit_folder; /* NULL without one */
-	VEC(const char *) folders;
-	VEC(struct line_file) files;
-	VEC(struct dwarf_row) rows;
-	VEC(uint32_t) sequences; /* index of each first row */
-	bool failed;		 /* memory ran out */
-};
-
 /*
  * Reads the program at an offset of .debug_line; a broken one gives what came before. Rows are in
  * the order of the program: see line_table_sort().

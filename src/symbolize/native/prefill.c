@@ -12,13 +12,16 @@
 
 enum { THREADS_MAX = 64 };
 
+/* Places that lie in one unit. */
 struct unit_task {
 	struct program *program;
 	struct dwarf_unit *unit;
+	size_t first, end;
 };
 
 struct team {
 	const struct image_debug_options *options;
+	const struct native_place *places;
 	VEC(struct program *) programs;
 	VEC(struct unit_task) units;
 	size_t next; /* atomic */
@@ -34,28 +37,41 @@ static void *load_programs(void *data)
 	return NULL;
 }
 
+static void run_task(const struct team *team, const struct unit_task *task,
+		     struct dwarf_reader *reader)
+{
+	struct dwarf_info *info = task->program->dwarf;
+
+	if (task->unit->state == UNIT_EMPTY)
+		dwarf_fill_unit(info, reader, task->unit);
+	if (task->unit->state != UNIT_READY)
+		return;
+	for (size_t i = task->first; i < task->end; i++)
+		dwarf_fill_function(info, reader, task->unit, team->places[i].image_address);
+}
+
+/* Tasks of one unit are done by one thread: that of the first. */
 static void *fill_units(void *data)
 {
 	struct team *team = data;
 	struct dwarf_reader reader = { 0 };
-	const struct program *open_for = NULL;
 	size_t i;
 
 	while ((i = __atomic_fetch_add(&team->next, 1, __ATOMIC_RELAXED)) < team->units.len) {
-		const struct unit_task *task = &team->units.data[i];
+		const struct unit_task *tasks = team->units.data;
+		const struct dwarf_unit *unit = tasks[i].unit;
 
-		if (open_for != task->program) {
-			if (open_for)
+		if (i && tasks[i - 1].unit == unit)
+			continue;
+		if (reader.info != tasks[i].program->dwarf) {
+			if (reader.info)
 				dwarf_reader_close(&reader);
-			open_for = task->program;
-			dwarf_reader_open(&reader, task->program->dwarf);
+			dwarf_reader_open(&reader, tasks[i].program->dwarf);
 		}
-		if (reader.dwarf)
-			dwarf_fill_unit(task->program->dwarf, &reader, task->unit);
-		else
-			task->unit->state = UNIT_FAILED;
+		for (; i < team->units.len && tasks[i].unit == unit; i++)
+			run_task(team, &tasks[i], &reader);
 	}
-	if (open_for)
+	if (reader.info)
 		dwarf_reader_close(&reader);
 	return NULL;
 }
@@ -97,26 +113,29 @@ static bool collect_programs(struct team *team, struct native_store *store,
 	return true;
 }
 
-static void collect_units(struct team *team, struct native_store *store,
-			  const struct native_place *places, size_t count)
+static void collect_units(struct team *team, struct native_store *store, size_t count)
 {
 	const struct spulse_native_module *module = NULL;
 	struct program *program = NULL;
 
 	for (size_t i = 0; i < count; i++) {
+		const struct native_place *place = &team->places[i];
 		struct dwarf_unit *unit;
 
-		if (!places[i].module->image)
+		if (!place->module->image)
 			continue;
-		if (places[i].module != module)
-			program = store_program(store, places[i].module);
-		module = places[i].module;
-		unit = program ? program_unit(program, places[i].image_address) : NULL;
-		if (!unit || unit->state != UNIT_EMPTY)
+		if (place->module != module)
+			program = store_program(store, place->module);
+		module = place->module;
+		unit = program ? program_unit(program, place->image_address) : NULL;
+		if (!unit || unit->state == UNIT_FAILED)
 			continue;
-		if (!vec_push(&team->units, (struct unit_task){ program, unit }))
+		if (team->units.len && vec_last(&team->units).unit == unit &&
+		    vec_last(&team->units).end == i)
+			vec_last(&team->units).end++;
+		else if (!vec_push(&team->units,
+				   (struct unit_task){ program, unit, i, i + 1 }))
 			return;
-		unit->state = UNIT_QUEUED;
 	}
 }
 
@@ -126,20 +145,22 @@ static int compare_tasks(const void *a, const void *b)
 
 	if (x->program != y->program)
 		return x->program < y->program ? -1 : 1;
-	return x->unit < y->unit ? -1 : 1;
+	if (x->unit != y->unit)
+		return x->unit < y->unit ? -1 : 1;
+	return x->first < y->first ? -1 : x->first > y->first;
 }
 
 void native_store_prepare(struct native_store *store, const struct native_place *places,
 			  size_t count, unsigned int threads)
 {
-	struct team team = { .options = store_options(store) };
+	struct team team = { .options = store_options(store), .places = places };
 	bool complete = collect_programs(&team, store, places, count);
 
 	for (size_t i = 0; i < team.programs.len; i++)
 		team.programs.data[i]->wanted = false;
 	if (complete) {
 		run_team(&team, load_programs, team.programs.len, threads);
-		collect_units(&team, store, places, count);
+		collect_units(&team, store, count);
 		if (team.units.len)
 			qsort(team.units.data, team.units.len, sizeof(*team.units.data),
 			      compare_tasks);

@@ -26,7 +26,7 @@ void program_free(struct program *program)
 {
 	if (!program)
 		return;
-	if (program->reader.dwarf)
+	if (program->reader.info)
 		dwarf_reader_close(&program->reader);
 	dwarf_info_free(program->dwarf);
 	symtab_release(&program->symtab);
@@ -133,19 +133,21 @@ const struct shown_name *program_name(struct program *program, const char *linke
 	return &vec_last(&program->names);
 }
 
-/* A unit that lookups may use, filled now if it was not yet. */
+/* A unit that lookups may use, with what it has on the address filled now if it was not yet. */
 static const struct dwarf_unit *ready_unit(struct program *program, uint64_t address)
 {
 	struct dwarf_unit *unit = program_unit(program, address);
 
 	if (!unit)
 		return NULL;
-	if (unit->state == UNIT_EMPTY) {
-		if (!program->reader.dwarf && !dwarf_reader_open(&program->reader, program->dwarf))
-			return NULL;
+	if (!program->reader.info)
+		dwarf_reader_open(&program->reader, program->dwarf);
+	if (unit->state == UNIT_EMPTY)
 		dwarf_fill_unit(program->dwarf, &program->reader, unit);
-	}
-	return unit->state == UNIT_READY ? unit : NULL;
+	if (unit->state != UNIT_READY)
+		return NULL;
+	dwarf_fill_function(program->dwarf, &program->reader, unit, address);
+	return unit;
 }
 
 /*

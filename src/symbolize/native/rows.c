@@ -77,8 +77,9 @@ bool line_table_sort(struct line_table *table)
 	return true;
 }
 
-bool dwarf_fill_rows(struct dwarf_unit *unit, struct line_table *table)
+bool dwarf_fill_rows(struct dwarf_unit *unit)
 {
+	struct line_table *table = &unit->lines;
 	void *smaller;
 
 	if (!line_table_sort(table))
@@ -94,5 +95,6 @@ bool dwarf_fill_rows(struct dwarf_unit *unit, struct line_table *table)
 	unit->row_count = table->rows.len;
 	table->rows.data = NULL;
 	table->rows.len = table->rows.cap = 0;
+	vec_free(&table->sequences);
 	return true;
 }

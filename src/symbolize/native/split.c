@@ -25,6 +25,7 @@ struct bytes {
 /* What the skeleton says. */
 struct skeleton {
 	uint64_t id, addresses, ranges;
+	uint64_t base; /* address that ranges are relative to */
 	uint16_t version;
 	const char *name, *folder;
 };
@@ -50,13 +51,10 @@ static const char *read_text(Dwarf_Die *die, unsigned int name, unsigned int old
 	return dwarf_formstring(&attribute);
 }
 
-bool split_is_skeleton(Dwarf_Die *die)
-{
-	return dwarf_hasattr(die, DW_AT_dwo_name) || dwarf_hasattr(die, DW_AT_GNU_dwo_name);
-}
-
 static bool read_skeleton(struct skeleton *skeleton, Dwarf_Die *die)
 {
+	Dwarf_Addr low;
+
 	*skeleton = (struct skeleton){
 		.name = read_text(die, DW_AT_dwo_name, DW_AT_GNU_dwo_name),
 		.folder = read_text(die, DW_AT_comp_dir, DW_AT_comp_dir),
@@ -69,7 +67,15 @@ static bool read_skeleton(struct skeleton *skeleton, Dwarf_Die *die)
 		return false;
 	read_number(die, DW_AT_addr_base, DW_AT_GNU_addr_base, &skeleton->addresses);
 	read_number(die, DW_AT_GNU_ranges_base, DW_AT_GNU_ranges_base, &skeleton->ranges);
+	if (dwarf_lowpc(die, &low) == 0)
+		skeleton->base = low;
 	return true;
+}
+
+static void release(struct split *split)
+{
+	die_file_close(&split->file);
+	memelf_release(&split->elf);
 }
 
 /* ---- the parts ---- */
@@ -214,46 +220,59 @@ static bool build(struct split *split, struct gathered *g, const struct dwarf_in
 }
 
 /* The unit of that id; a file may hold type units too. */
-static bool find_unit(struct split *split, uint64_t id)
+static bool find_unit(struct split *split, Dwarf *dwarf, const struct skeleton *skeleton)
 {
 	Dwarf_CU *unit = NULL, *next;
 	Dwarf_Die die;
 	uint64_t found;
 
-	while (!dwarf_get_units(split->reader.dwarf, unit, &next, NULL, NULL, &die, NULL)) {
+	while (!dwarf_get_units(dwarf, unit, &next, NULL, NULL, &die, NULL)) {
 		unit = next;
 		if (dwarf_tag(&die) != DW_TAG_compile_unit)
 			continue;
 		found = 0;
 		dwarf_cu_info(unit, NULL, NULL, NULL, NULL, &found, NULL, NULL);
-		if (split->version < 5)
+		if (skeleton->version < 5)
 			read_number(&die, DW_AT_GNU_dwo_id, DW_AT_GNU_dwo_id, &found);
-		if (found != id)
+		if (found != skeleton->id)
 			continue;
-		split->die = die;
-		return true;
+		split->unit = die_file_find(&split->file, dwarf_dieoffset(&die));
+		return split->unit != SIZE_MAX;
 	}
 	return false;
+}
+
+static bool open_unit(struct split *split, const struct skeleton *skeleton)
+{
+	/* Only the bytes matter to the reader: it needs no second set of sections. */
+	const struct dwarf_info alone = { .elf = split->elf };
+	struct dwarf_reader reader;
+	Dwarf *dwarf;
+	bool done;
+
+	if (!die_file_open(&split->file, &split->elf, true, skeleton->base))
+		return false;
+	dwarf_reader_open(&reader, &alone);
+	dwarf = dwarf_reader_libdw(&reader);
+	done = dwarf && find_unit(split, dwarf, skeleton);
+	dwarf_reader_close(&reader);
+	return done;
 }
 
 static bool open_parts(struct split *split, const struct dwarf_info *info,
 		       const struct skeleton *skeleton, struct image *file,
 		       const struct split_slice *slices)
 {
-	/* Only the bytes matter to the reader: it needs no second set of sections. */
-	struct dwarf_info alone = { 0 };
 	struct gathered gathered = { 0 };
 	bool done = take_parts(&gathered, file, slices) &&
 		    build(split, &gathered, info, skeleton, file);
 
 	free(gathered.table);
 	strbuf_release(&gathered.kept);
-	if (done) {
-		alone.elf = split->elf;
-		done = dwarf_reader_open(&split->reader, &alone) && find_unit(split, skeleton->id);
-	}
+	if (done)
+		done = open_unit(split, skeleton);
 	if (!done)
-		split_release(split);
+		release(split);
 	return done;
 }
 
@@ -306,35 +325,35 @@ static bool open_anywhere(struct split *split, const struct dwarf_info *info,
 	       open_file(split, info, skeleton, places->sysroot, places->folder, slash + 1);
 }
 
-bool split_open(struct split *split, const struct dwarf_info *info, Dwarf_Die *die,
-		const struct split_places *places, const char **why)
+static bool open_places(struct split *split, const struct dwarf_info *info,
+			const struct skeleton *skeleton, const struct split_places *places)
 {
-	struct skeleton skeleton;
-	Dwarf_Addr low;
-
-	*split = (struct split){ 0 };
-	if (!read_skeleton(&skeleton, die)) {
-		*why = "a unit does not say where its functions are";
-		return false;
-	}
-	split->version = skeleton.version;
-	if (dwarf_lowpc(die, &low) == 0)
-		split->base = low;
-	if (places->package && open_package(split, info, &skeleton, places->package))
+	if (places->package && open_package(split, info, skeleton, places->package))
 		return true;
-	if (open_anywhere(split, info, &skeleton, places))
-		return true;
-	*why = "files of split DWARF (.dwo) are missing";
-	return false;
+	return open_anywhere(split, info, skeleton, places);
 }
 
-void split_release(struct split *split)
+struct split *split_open(const struct dwarf_info *info, struct dwarf_reader *reader,
+			 uint64_t offset, const struct split_places *places, const char **why)
 {
-	uint64_t base = split->base;
-	uint16_t version = split->version;
+	Dwarf *dwarf = dwarf_reader_libdw(reader);
+	struct split *split = calloc(1, sizeof(*split));
+	struct skeleton skeleton;
+	Dwarf_Die die;
 
-	if (split->reader.dwarf)
-		dwarf_reader_close(&split->reader);
-	memelf_release(&split->elf);
-	*split = (struct split){ .base = base, .version = version };
+	*why = "files of split DWARF (.dwo) are missing";
+	if (!dwarf || !dwarf_offdie(dwarf, offset, &die) || !read_skeleton(&skeleton, &die))
+		*why = "a unit does not say where its functions are";
+	else if (split && open_places(split, info, &skeleton, places))
+		return split;
+	free(split);
+	return NULL;
+}
+
+void split_free(struct split *split)
+{
+	if (!split)
+		return;
+	release(split);
+	free(split);
 }

@@ -13,10 +13,8 @@
  */
 struct split {
 	struct memelf elf;
-	struct dwarf_reader reader;
-	Dwarf_Die die; /* of the unit */
-	uint64_t base; /* address that ranges are relative to */
-	uint16_t version;
+	struct die_file file; /* over it */
+	size_t unit;	      /* of the file */
 };
 
 /* What a unit's own folder and file name may lead to. */
@@ -26,24 +24,13 @@ struct split_places {
 	const char *sysroot;
 };
 
-/* Whether an entry of a unit says that its functions are elsewhere. */
-bool split_is_skeleton(Dwarf_Die *die);
-/* Opens what a skeleton stands for; *why is static text when that is not possible. */
-bool split_open(struct split *split, const struct dwarf_info *info, Dwarf_Die *skeleton,
-		const struct split_places *places, const char **why);
-void split_release(struct split *split);
-
-/* Walks the address ranges of an entry of a split unit that has a list of them. */
-struct split_ranges {
-	const struct split *split;
-	const uint8_t *at, *end;
-	uint64_t base;
-	const uint8_t *addresses;
-	size_t address_count;
-};
-/* False when the entry has no list. */
-bool split_ranges_start(struct split_ranges *ranges, const struct split *split, Dwarf_Die *die);
-bool split_ranges_next(struct split_ranges *ranges, uint64_t *start, uint64_t *end);
+/*
+ * Opens what the skeleton at an offset of .debug_info stands for; NULL when that is not possible,
+ * and *why is static text then.
+ */
+struct split *split_open(const struct dwarf_info *info, struct dwarf_reader *reader,
+			 uint64_t skeleton, const struct split_places *places, const char **why);
+void split_free(struct split *split);
 
 /* dwpindex.c: the parts of a package that belong to a unit, by its id. */
 enum split_part { SPLIT_INFO, SPLIT_ABBREV, SPLIT_STR_OFFSETS, SPLIT_RNGLISTS, SPLIT_PARTS };

@@ -115,7 +115,7 @@ void native_store_trim(struct native_store *store)
 		return;
 	for (size_t i = 0; i < store->programs.len; i++) {
 		total += program_bytes(store->programs.data[i]);
-		readers += store->programs.data[i]->reader.dwarf != NULL;
+		readers += store->programs.data[i]->reader.info != NULL;
 	}
 	if (store->programs.len <= PROGRAMS_MAX && readers <= READERS_MAX && total <= bytes_max)
 		return;
@@ -125,7 +125,7 @@ void native_store_trim(struct native_store *store)
 	for (size_t i = 0; i < store->programs.len; i++) {
 		struct program *program = store->programs.data[i];
 
-		if (program->reader.dwarf && ++readers > READERS_MAX)
+		if (program->reader.info && ++readers > READERS_MAX)
 			dwarf_reader_close(&program->reader);
 		bytes += program_bytes(program);
 		if (i && (bytes > bytes_max || kept >= PROGRAMS_MAX)) {

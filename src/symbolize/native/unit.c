@@ -1,123 +1,35 @@
 /* SPDX-FileCopyrightText: StackPulse contributors */
 /* SPDX-License-Identifier: MIT */
 /*
- * A unit's tables. The tree of debug entries is walked once. Functions and inlined calls become
- * nodes, each with its parent; their address ranges are flattened at the end. Names come from the
- * entry that a node is an instance of, which many nodes share: they are remembered by its place.
+ * A unit's tables, in two steps. The first passes over all entries once and notes where functions
+ * are; the calls that were inlined into a function are read when one of its addresses is asked
+ * for, since few functions of a large program ever show in a profile.
  */
 #include <dwarf.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "lines.h"
 #include "split.h"
 
-enum { DEPTH_MAX = 512, ORIGINS_MAX = 16 };
-
-/* What nodes share with all other instances of a function. */
-struct origin {
-	const char *name;
-	uint32_t line;
-	uint16_t column;
-};
+enum { DEPTH_MAX = 512, NESTED_MAX = 16 };
 
 struct walk {
 	struct dwarf_info *info;
-	const struct split *split; /* NULL: the unit has its functions itself */
-	struct line_table *lines;
-	VEC(struct dwarf_node) nodes;
+	const struct die_unit *unit;
+	const struct die_reader *reader;
+	struct cursor c;
+	VEC(struct dwarf_function) functions;
 	VEC(struct span_range) ranges;
-	VEC(struct origin) origins;
-	struct u64map origin_by_place;
 	uint64_t ranges_max;
-	bool enter_types;
-	bool has_local_classes; /* and their functions, such as lambdas */
-	unsigned int functions; /* around the entry */
-	bool failed;
+	uint32_t depth; /* of the entry whose ranges are being added */
+	bool enter_types, failed;
 };
 
-static uint64_t attribute_number(Dwarf_Die *die, unsigned int name)
+/* False when no more are wanted. */
+static bool add_range(void *data, uint64_t start, uint64_t end)
 {
-	Dwarf_Attribute attribute;
-	Dwarf_Word value = 0;
-
-	if (!dwarf_attr(die, name, &attribute) || dwarf_formudata(&attribute, &value))
-		return 0;
-	return value;
-}
-
-/* The entry that this one continues or is an instance of. */
-static bool follow_origin(const struct dwarf_info *info, Dwarf_Die *die, Dwarf_Die *origin)
-{
-	Dwarf_Attribute attribute;
-	uint64_t offset;
-
-	if (!dwarf_attr(die, DW_AT_abstract_origin, &attribute) &&
-	    !dwarf_attr(die, DW_AT_specification, &attribute))
-		return false;
-	if (dwarf_whatform(&attribute) == DW_FORM_ref_addr) {
-		/* Where the entry lies must be there before it is looked at. */
-		offset = load_u32(attribute.valp);
-		if (!dwarf_touch_unit(info, offset))
-			return false;
-	}
-	return dwarf_formref_die(&attribute, origin);
-}
-
-static void read_origin(const struct dwarf_info *info, Dwarf_Die *die, struct origin *origin)
-{
-	Dwarf_Die current = *die;
-	const char *plain = NULL;
-
-	for (int i = 0; i < ORIGINS_MAX; i++) {
-		Dwarf_Attribute attribute;
-
-		if (dwarf_attr(&current, DW_AT_linkage_name, &attribute) ||
-		    dwarf_attr(&current, DW_AT_MIPS_linkage_name, &attribute))
-			origin->name = dwarf_formstring(&attribute);
-		if (!plain && dwarf_attr(&current, DW_AT_name, &attribute))
-			plain = dwarf_formstring(&attribute);
-		if (!origin->line) {
-			origin->line = attribute_number(&current, DW_AT_decl_line);
-			origin->column = attribute_number(&current, DW_AT_decl_column);
-		}
-		if (origin->name || !follow_origin(info, &current, &current))
-			break;
-	}
-	if (!origin->name)
-		origin->name = plain;
-}
-
-/* Reads each origin once. */
-static struct origin find_origin(struct walk *walk, Dwarf_Die *die)
-{
-	struct origin origin = { 0 };
-	Dwarf_Die shared;
-	uint64_t *known;
-	bool added;
-
-	if (!follow_origin(walk->info, die, &shared)) {
-		read_origin(walk->info, die, &origin);
-		return origin;
-	}
-	known = u64map_add(&walk->origin_by_place, (uintptr_t)shared.addr, &added);
-	if (!known) {
-		walk->failed = true;
-		return origin;
-	}
-	if (!added)
-		return walk->origins.data[*known];
-	read_origin(walk->info, &shared, &origin);
-	*known = walk->origins.len;
-	if (!vec_push(&walk->origins, origin))
-		walk->failed = true;
-	return origin;
-}
-
-/* False when the walk is to end. */
-static bool add_range(struct walk *walk, uint64_t start, uint64_t end, uint32_t depth)
-{
-	struct span_range range = { start, end, depth, walk->nodes.len };
+	struct walk *walk = data;
+	struct span_range range = { start, end, walk->depth, walk->functions.len };
 
 	if (start < walk->info->base || end > walk->info->code_end || start >= end)
 		return true;
@@ -128,78 +40,25 @@ static bool add_range(struct walk *walk, uint64_t start, uint64_t end, uint32_t 
 	return !walk->failed;
 }
 
-static void add_ranges(struct walk *walk, Dwarf_Die *die, uint32_t depth)
+/* Notes a function with code; false when it has none. */
+static bool add_function(struct walk *walk, const struct die *die, uint64_t place)
 {
-	struct split_ranges list;
-	Dwarf_Addr base, start, end;
-	ptrdiff_t offset = 0;
-
-	if (walk->split && split_ranges_start(&list, walk->split, die)) {
-		while (split_ranges_next(&list, &start, &end))
-			if (!add_range(walk, start, end, depth))
-				return;
-		return;
-	}
-	while ((offset = dwarf_ranges(die, offset, &base, &start, &end)) > 0)
-		if (!add_range(walk, start, end, depth))
-			return;
-}
-
-/* Adds a node for an entry with code; SPAN_NONE when it has none. */
-static uint32_t add_node(struct walk *walk, Dwarf_Die *die, uint32_t parent, uint32_t depth)
-{
-	const struct dwarf_info *info = walk->info;
-	uint32_t id = walk->nodes.len;
 	size_t first = walk->ranges.len;
-	struct dwarf_node node;
-	struct origin origin;
+	struct dwarf_function function = { .die = place - walk->unit->place.start };
 
-	add_ranges(walk, die, depth);
+	die_each_range(walk->unit, die, add_range, walk);
 	if (walk->failed || walk->ranges.len == first)
-		return SPAN_NONE;
-	origin = find_origin(walk, die);
-	node = (struct dwarf_node){
-		.name = origin.name,
-		.parent = parent,
-		.declared_line = origin.line,
-		.declared_column = origin.column,
-		.entry = walk->ranges.data[first].low - info->base,
-		.call_file = UINT32_MAX,
-	};
-	if (parent != SPAN_NONE) {
-		node.call_file = line_table_file(walk->lines,
-						 attribute_number(die, DW_AT_call_file));
-		node.call_line = attribute_number(die, DW_AT_call_line);
-		node.call_column = attribute_number(die, DW_AT_call_column);
-		node.entry = walk->nodes.data[parent].entry;
-	}
-	if (!vec_push(&walk->nodes, node))
+		return false;
+	function.entry = walk->ranges.data[first].low - walk->info->base;
+	if (!vec_push(&walk->functions, function))
 		walk->failed = true;
-	return id;
+	return !walk->failed;
 }
 
-static void walk_children(struct walk *walk, Dwarf_Die *parent_die, uint32_t parent,
-			  uint32_t depth);
-
-static void walk_entry(struct walk *walk, Dwarf_Die *die, uint32_t parent, uint32_t depth)
+/* Functions stand at the top, in these, and in each other. */
+static bool is_entered(const struct walk *walk, uint16_t tag)
 {
-	uint32_t node;
-
-	switch (dwarf_tag(die)) {
-	case DW_TAG_subprogram:
-		/* A function inside of another is a function of its own. */
-		node = add_node(walk, die, SPAN_NONE, depth);
-		walk->functions++;
-		/* One that is always inlined may hold a class whose functions have code. */
-		if (node != SPAN_NONE || walk->has_local_classes)
-			walk_children(walk, die, node, depth + 1);
-		walk->functions--;
-		break;
-	case DW_TAG_inlined_subroutine:
-		node = add_node(walk, die, parent, depth);
-		if (node != SPAN_NONE)
-			walk_children(walk, die, node, depth + 1);
-		break;
+	switch (tag) {
 	case DW_TAG_lexical_block:
 	case DW_TAG_namespace:
 	case DW_TAG_module:
@@ -207,62 +66,77 @@ static void walk_entry(struct walk *walk, Dwarf_Die *die, uint32_t parent, uint3
 	case DW_TAG_catch_block:
 	case DW_TAG_with_stmt:
 	case DW_TAG_common_block:
-		walk_children(walk, die, parent, depth + 1);
-		break;
+		return true;
 	case DW_TAG_class_type:
 	case DW_TAG_structure_type:
 	case DW_TAG_union_type:
 	case DW_TAG_interface_type:
 	case DW_TAG_enumeration_type:
-		if (walk->enter_types || (walk->has_local_classes && walk->functions))
-			walk_children(walk, die, parent, depth + 1);
-		break;
+		return walk->enter_types;
 	default:
-		break;
+		return false;
 	}
 }
 
-static void walk_children(struct walk *walk, Dwarf_Die *parent_die, uint32_t parent,
-			  uint32_t depth)
-{
-	Dwarf_Die die;
+static void walk_children(struct walk *walk, uint32_t depth, unsigned int nested);
 
-	if (depth > DEPTH_MAX || dwarf_child(parent_die, &die) != 0)
+static void walk_function(struct walk *walk, const struct abbrev *abbrev, uint64_t place,
+			  uint32_t depth, unsigned int nested)
+{
+	struct die die;
+	bool found;
+
+	die_read(walk->unit, walk->reader, abbrev, &walk->c, &die);
+	walk->depth = depth;
+	found = add_function(walk, &die, place);
+	if (!die.children)
 		return;
-	do {
-		walk_entry(walk, &die, parent, depth);
-	} while (!walk->failed && dwarf_siblingof(&die, &die) == 0);
+	if (found && nested < NESTED_MAX)
+		walk_children(walk, depth + 1, nested + 1);
+	else if (die.sibling && die.sibling >= walk->c.at)
+		walk->c.at = die.sibling;
+	else
+		die_skip_children(walk->unit, &walk->c);
 }
 
-/*
- * C and C++ define functions outside of their classes, unless a class is local to a function;
- * others inside of types too.
- */
-static void choose_types(struct walk *walk, Dwarf_Die *unit_die)
+static void walk_children(struct walk *walk, uint32_t depth, unsigned int nested)
 {
-	switch (dwarf_srclang(unit_die)) {
+	const uint8_t *info = walk->unit->file->info.data, *at;
+	const struct abbrev *abbrev;
+	struct die die;
+
+	if (depth > DEPTH_MAX) {
+		die_skip_children(walk->unit, &walk->c);
+		return;
+	}
+	while (!walk->failed && (at = walk->c.at, abbrev = die_next(walk->unit, &walk->c))) {
+		if (abbrev->tag == DW_TAG_subprogram) {
+			walk_function(walk, abbrev, at - info, depth, nested);
+		} else if (abbrev->children && is_entered(walk, abbrev->tag)) {
+			die_read(walk->unit, walk->reader, abbrev, &walk->c, &die);
+			walk_children(walk, depth + 1, nested);
+		} else {
+			die_skip(walk->unit, abbrev, &walk->c);
+		}
+	}
+}
+
+/* C and C++ define functions outside of their classes; others inside of types too. */
+static bool defines_inside_types(unsigned int language)
+{
+	switch (language) {
 	case DW_LANG_C89:
 	case DW_LANG_C:
 	case DW_LANG_C99:
 	case DW_LANG_C11:
-		return;
 	case DW_LANG_C_plus_plus:
 	case DW_LANG_C_plus_plus_03:
 	case DW_LANG_C_plus_plus_11:
 	case DW_LANG_C_plus_plus_14:
-		walk->has_local_classes = true;
-		return;
+		return false;
 	default:
-		walk->enter_types = true;
+		return true;
 	}
-}
-
-static void walk_release(struct walk *walk)
-{
-	vec_free(&walk->nodes);
-	vec_free(&walk->ranges);
-	vec_free(&walk->origins);
-	u64map_release(&walk->origin_by_place);
 }
 
 /* Gives memory that growth left over back. */
@@ -273,89 +147,90 @@ static void *shrink(void *array, size_t size)
 	return smaller ? smaller : array;
 }
 
-static bool fill_functions(struct dwarf_info *info, struct dwarf_unit *unit, Dwarf_Die *unit_die,
-			   const struct split *split, struct line_table *lines)
+static bool keep_functions(struct dwarf_unit *unit, struct walk *walk)
 {
-	struct walk walk = { .info = info, .lines = lines, .split = split,
-			     .ranges_max = 65536 + info->elf.size / 2 };
+	if (walk->failed ||
+	    !spans_build(&unit->spans, walk->ranges.data, walk->ranges.len))
+		return false;
+	unit->spans.starts = shrink(unit->spans.starts, unit->spans.count * sizeof(uint64_t));
+	unit->spans.ids = shrink(unit->spans.ids, unit->spans.count * sizeof(uint32_t));
+	unit->function_count = walk->functions.len;
+	unit->functions = shrink(walk->functions.data,
+				 walk->functions.len * sizeof(*unit->functions));
+	walk->functions.data = NULL;
+	return true;
+}
+
+static bool fill_functions(struct dwarf_info *info, struct dwarf_unit *unit,
+			   const struct die_unit *from, const struct die_reader *reader)
+{
+	struct walk walk = { .info = info, .unit = from, .reader = reader,
+			     .ranges_max = 65536 + info->elf.size / 2,
+			     .enter_types = defines_inside_types(from->language) };
+	const struct abbrev *abbrev;
 	bool filled;
 
-	choose_types(&walk, unit_die);
-	walk_children(&walk, unit_die, SPAN_NONE, 0);
-	filled = !walk.failed && spans_build(&unit->functions, walk.ranges.data, walk.ranges.len);
-	if (filled) {
-		unit->functions.starts = shrink(unit->functions.starts,
-						unit->functions.count * sizeof(uint64_t));
-		unit->functions.ids = shrink(unit->functions.ids,
-					     unit->functions.count * sizeof(uint32_t));
-		unit->node_count = walk.nodes.len;
-		unit->nodes = shrink(walk.nodes.data, walk.nodes.len * sizeof(*unit->nodes));
-		walk.nodes.data = NULL;
+	walk.c = die_cursor(from, from->place.die);
+	abbrev = die_next(from, &walk.c);
+	if (abbrev && abbrev->children) {
+		struct die die;
+
+		die_read(from, reader, abbrev, &walk.c, &die);
+		walk_children(&walk, 0, 0);
 	}
-	walk_release(&walk);
+	filled = keep_functions(unit, &walk);
+	vec_free(&walk.functions);
+	vec_free(&walk.ranges);
 	return filled;
 }
 
-static void read_lines(struct dwarf_info *info, Dwarf_Die *unit_die, struct line_table *lines)
-{
-	Dwarf_Attribute attribute;
-	const char *folder = dwarf_formstring(dwarf_attr(unit_die, DW_AT_comp_dir, &attribute));
-	Dwarf_Word offset = UINT64_MAX;
-
-	if (dwarf_attr(unit_die, DW_AT_stmt_list, &attribute) &&
-	    dwarf_formudata(&attribute, &offset))
-		offset = UINT64_MAX;
-	line_table_read(lines, info, offset, folder);
-}
-
 /* Lines are in the program itself, functions in another file: without it there are lines. */
-static bool fill_split(struct dwarf_info *info, struct dwarf_unit *unit, Dwarf_Die *skeleton,
-		       struct line_table *lines)
+static bool fill_split(struct dwarf_info *info, struct dwarf_reader *reader,
+		       struct dwarf_unit *unit)
 {
 	const struct split_places places = { info->folder, info->package, info->sysroot };
+	const struct die_unit *from;
+	struct die_reader dies;
 	const char *why = NULL;
-	struct split split;
 	bool filled;
 
-	if (!split_open(&split, info, skeleton, &places, &why)) {
+	unit->split = split_open(info, reader, unit->die, &places, &why);
+	if (!unit->split) {
 		log_debug("split DWARF: %s", why);
 		__atomic_add_fetch(&info->splits_missing, 1, __ATOMIC_RELAXED);
 		return true;
 	}
-	unit->split = malloc(sizeof(*unit->split));
-	filled = unit->split && fill_functions(info, unit, &split.die, &split, lines);
-	if (unit->split) {
-		/* Its names stay; the reader goes. */
-		*unit->split = split.elf;
-		split.elf = (struct memelf){ 0 };
-		__atomic_add_fetch(&info->table_bytes, unit->split->size, __ATOMIC_RELAXED);
-	}
-	split_release(&split);
+	__atomic_add_fetch(&info->table_bytes, unit->split->elf.size, __ATOMIC_RELAXED);
+	die_reader_open(&dies, &unit->split->file, NULL);
+	from = die_reader_unit(&dies, false, unit->split->unit);
+	filled = !from || fill_functions(info, unit, from, &dies);
+	die_reader_close(&dies);
 	return filled;
+}
+
+static bool fill_unit(struct dwarf_info *info, struct dwarf_reader *reader,
+		      struct dwarf_unit *unit, const struct die_unit *from)
+{
+	line_table_read(&unit->lines, info, from->lines, from->folder);
+	return !unit->lines.failed &&
+	       (from->skeleton ? fill_split(info, reader, unit) :
+				 fill_functions(info, unit, from, &reader->dies)) &&
+	       dwarf_fill_rows(unit);
 }
 
 void dwarf_fill_unit(struct dwarf_info *info, struct dwarf_reader *reader, struct dwarf_unit *unit)
 {
-	struct line_table lines;
-	Dwarf_Die die;
-	bool filled;
+	const struct die_unit *from;
 
 	unit->state = UNIT_FAILED;
-	if (!memelf_touch(&info->elf, ".debug_info", unit->start, unit->end - unit->start) ||
-	    !dwarf_offdie(reader->dwarf, unit->die, &die))
-		return;
-	read_lines(info, &die, &lines);
-	filled = !lines.failed &&
-		 (split_is_skeleton(&die) ? fill_split(info, unit, &die, &lines) :
-					    fill_functions(info, unit, &die, NULL, &lines)) &&
-		 dwarf_fill_rows(unit, &lines);
-	line_table_release(&lines);
-	if (!filled)
+	die_reader_trim(&reader->dies);
+	from = die_reader_unit(&reader->dies, false, unit - info->units);
+	if (!from || !fill_unit(info, reader, unit, from))
 		return;
 	unit->state = UNIT_READY;
 	__atomic_add_fetch(&info->table_bytes,
-			   unit->node_count * sizeof(*unit->nodes) +
+			   unit->function_count * sizeof(*unit->functions) +
 				   unit->row_count * sizeof(*unit->rows) +
-				   unit->functions.count * 12,
+				   unit->spans.count * 12,
 			   __ATOMIC_RELAXED);
 }

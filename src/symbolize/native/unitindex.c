@@ -11,93 +11,44 @@
 
 #include "dwarf.h"
 
-enum { HEADER_MAX = 32, UNIT_ENTRY = 512 };
-
 struct unit_scan {
 	struct dwarf_info *info;
 	VEC(struct span_range) ranges;
+	uint32_t unit;	     /* whose ranges are being added */
 	uint64_t ranges_max; /* a hostile file may repeat one long list for every unit */
 };
 
-/* Length of a unit's header after the length field; 0: a unit without code of its own. */
-static size_t rest_of_header(const uint8_t *bytes, size_t offset_size)
-{
-	unsigned int version = bytes[0] | bytes[1] << 8;
-
-	if (version < 5)
-		return 3 + offset_size;
-	switch (bytes[2]) {
-	case DW_UT_compile:
-	case DW_UT_partial:
-		return 4 + offset_size;
-	case DW_UT_skeleton:
-	case DW_UT_split_compile:
-		return 12 + offset_size;
-	default:
-		return 0;
-	}
-}
-
 static bool list_units(struct dwarf_info *info, struct spulse_error **err)
 {
-	size_t len;
-	const uint8_t *bytes = memelf_find(&info->elf, ".debug_info", &len);
-	VEC(struct dwarf_unit) units = { 0 };
-	uint64_t at = 0;
-
-	while (len - at >= HEADER_MAX / 2) {
-		size_t field = 4, header;
-		uint64_t length;
-
-		if (!memelf_touch(&info->elf, ".debug_info", at, HEADER_MAX)) {
-			err_set(err, SPULSE_ERROR_IO, "debug information cannot be read");
-			break;
-		}
-		length = load_u32(bytes + at);
-		if (length == UINT32_MAX) {
-			length = load_u64(bytes + at + 4);
-			field = 12;
-		}
-		if (length > len - at - field || length < HEADER_MAX / 4)
-			break;
-		header = rest_of_header(bytes + at + field, field == 12 ? 8 : 4);
-		if (!vec_push(&units, (struct dwarf_unit){
-				.start = at,
-				.end = at + field + length,
-				.die = header ? at + field + header : 0,
-			})) {
-			err_no_memory(err);
-			break;
-		}
-		at += field + length;
+	if (!die_file_open(&info->file, &info->elf, false, 0)) {
+		err_set(err, SPULSE_ERROR_IO, "debug information cannot be read");
+		return false;
 	}
-	info->units = units.data;
-	info->unit_count = units.len;
-	return !err || !*err;
-}
+	info->unit_count = info->file.unit_count;
+	info->units = calloc(info->unit_count + 1, sizeof(*info->units));
+	for (size_t i = 0; i < info->unit_count && info->units; i++) {
+		const struct die_place *place = &info->file.units[i];
 
-struct dwarf_unit *dwarf_unit_at(const struct dwarf_info *info, uint64_t offset)
-{
-	size_t low = 0, high = info->unit_count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (info->units[middle].start <= offset)
-			low = middle + 1;
-		else
-			high = middle;
+		info->units[i].start = place->start;
+		info->units[i].end = place->end;
+		info->units[i].die = place->die;
 	}
-	return low && offset < info->units[low - 1].end ? &info->units[low - 1] : NULL;
+	if (info->units)
+		return true;
+	info->unit_count = 0;
+	err_no_memory(err);
+	return false;
 }
 
 /* False when no more are to come. */
-static bool add_range(struct unit_scan *scan, uint64_t start, uint64_t end, uint32_t id)
+static bool add_range(void *data, uint64_t start, uint64_t end)
 {
+	struct unit_scan *scan = data;
+
 	if (start < scan->info->base || end > scan->info->code_end || start >= end)
 		return true;
 	return scan->ranges.len < scan->ranges_max &&
-	       vec_push(&scan->ranges, (struct span_range){ start, end, 0, id });
+	       vec_push(&scan->ranges, (struct span_range){ start, end, 0, scan->unit });
 }
 
 /* ---- .debug_aranges ---- */
@@ -105,20 +56,23 @@ static bool add_range(struct unit_scan *scan, uint64_t start, uint64_t end, uint
 /* One set: of 32-bit DWARF, 64-bit addresses, no segments; pairs from the next multiple of 16. */
 static void read_set(struct unit_scan *scan, const uint8_t *bytes, size_t at, size_t end)
 {
-	const struct dwarf_unit *unit;
+	uint32_t place;
+	size_t unit;
 
 	if (end - at < 12 || bytes[at + 10] != 8 || bytes[at + 11] != 0)
 		return;
-	unit = dwarf_unit_at(scan->info, load_u32(bytes + at + 6));
-	if (!unit || unit->start != load_u32(bytes + at + 6) || !unit->die)
+	place = load_u32(bytes + at + 6);
+	unit = die_file_find(&scan->info->file, place);
+	if (unit == SIZE_MAX || scan->info->units[unit].start != place ||
+	    !scan->info->units[unit].die)
 		return;
+	scan->unit = unit;
 	for (at += 16; at <= end && end - at >= 16; at += 16) {
 		uint64_t start = load_u64(bytes + at), length = load_u64(bytes + at + 8), limit;
 
 		if (!start && !length)
 			break;
-		if (add_overflows(start, length, &limit) ||
-		    !add_range(scan, start, limit, unit - scan->info->units))
+		if (add_overflows(start, length, &limit) || !add_range(scan, start, limit))
 			break;
 	}
 }
@@ -147,42 +101,28 @@ static bool read_aranges(struct unit_scan *scan, struct image *image)
 
 /* ---- the units themselves ---- */
 
-static void read_units(struct unit_scan *scan, Dwarf *dwarf)
+static void read_unit(struct unit_scan *scan, size_t index)
 {
-	struct dwarf_info *info = scan->info;
+	struct die_unit unit;
+	struct die die;
 
-	for (size_t i = 0; i < info->unit_count; i++) {
-		Dwarf_Addr base, start, end;
-		ptrdiff_t offset = 0;
-		Dwarf_Die die;
-		int tag;
-
-		if (!info->units[i].die ||
-		    !memelf_touch(&info->elf, ".debug_info", info->units[i].start, UNIT_ENTRY) ||
-		    !dwarf_offdie(dwarf, info->units[i].die, &die))
-			continue;
-		tag = dwarf_tag(&die);
-		if (tag != DW_TAG_compile_unit && tag != DW_TAG_skeleton_unit)
-			continue;
-		while ((offset = dwarf_ranges(&die, offset, &base, &start, &end)) > 0)
-			if (!add_range(scan, start, end, i))
-				break;
-	}
+	if (!die_file_first(&scan->info->file, index, &unit, &die) ||
+	    (die.tag != DW_TAG_compile_unit && die.tag != DW_TAG_skeleton_unit))
+		return;
+	scan->unit = index;
+	die_each_range(&unit, &die, add_range, scan);
 }
 
 static bool scan_units(struct dwarf_info *info)
 {
 	struct unit_scan scan = { .info = info, .ranges_max = 65536 + info->elf.size / 8 };
-	struct dwarf_reader reader;
 	struct spans spans;
-	bool done = dwarf_reader_open(&reader, info);
+	bool done;
 
 	info->scanned = true;
-	if (done) {
-		read_units(&scan, reader.dwarf);
-		dwarf_reader_close(&reader);
-		done = spans_build(&spans, scan.ranges.data, scan.ranges.len);
-	}
+	for (size_t i = 0; i < info->unit_count; i++)
+		read_unit(&scan, i);
+	done = spans_build(&spans, scan.ranges.data, scan.ranges.len);
 	if (done)
 		info->scanned_spans = spans;
 	vec_free(&scan.ranges);

@@ -1,0 +1,312 @@
+/* SPDX-FileCopyrightText: StackPulse contributors */
+/* SPDX-License-Identifier: MIT */
+/*
+ * One function's own facts and the calls that were inlined into it, each with its parent; their
+ * ranges are flattened at the end. Names come from the entry that a call is an instance of, which
+ * many calls share: they are remembered by its place.
+ */
+#include <dwarf.h>
+#include <stdlib.h>
+
+#include "lines.h"
+#include "split.h"
+
+enum { DEPTH_MAX = 512, ORIGINS_MAX = 16 };
+
+/* What calls share with all other instances of a function. */
+struct origin {
+	const char *name;
+	uint32_t line, column;
+};
+
+struct inline_walk {
+	struct dwarf_info *info;
+	const struct die_unit *unit;
+	struct die_reader *reader;
+	struct line_table *lines;
+	struct cursor c;
+	VEC(struct dwarf_node) nodes;
+	VEC(struct span_range) ranges;
+	VEC(struct origin) origins;
+	struct u64map origin_by_place;
+	uint64_t ranges_max;
+	uint32_t depth;
+	bool failed;
+};
+
+static const struct die_unit *unit_around(struct die_reader *reader, bool alt, uint64_t offset)
+{
+	const struct die_file *file = alt ? reader->alt : reader->file;
+
+	return file ? die_reader_unit(reader, alt, die_file_find(file, offset)) : NULL;
+}
+
+/* The entry that a reference leads to. */
+static bool read_referenced(struct die_reader *reader, const struct die *from, bool in_alt,
+			    const struct die_unit **unit_out, struct die *die)
+{
+	const struct die_unit *unit =
+		unit_around(reader, from->origin_alt || in_alt, from->origin);
+	const struct abbrev *abbrev;
+	struct cursor c;
+
+	if (!unit)
+		return false;
+	c = die_cursor(unit, from->origin);
+	abbrev = die_next(unit, &c);
+	if (!abbrev)
+		return false;
+	die_read(unit, reader, abbrev, &c, die);
+	*unit_out = unit;
+	return true;
+}
+
+/* Follows an entry to those that it continues or is an instance of, up to a linkage name. */
+static struct origin read_origin(struct die_reader *reader, const struct die *first, bool in_alt)
+{
+	struct origin origin = { 0 };
+	const char *plain = NULL;
+	struct die die = *first;
+
+	for (int i = 0; i < ORIGINS_MAX; i++) {
+		const struct die_unit *unit;
+		struct die next;
+
+		origin.name = die.linkage_name;
+		if (!plain)
+			plain = die.name;
+		if (!origin.line) {
+			origin.line = die.declared_line;
+			origin.column = die.declared_column;
+		}
+		if (origin.name || !(die.flags & DIE_ORIGIN) ||
+		    !read_referenced(reader, &die, in_alt, &unit, &next))
+			break;
+		in_alt = unit->file == reader->alt;
+		die = next;
+	}
+	if (!origin.name)
+		origin.name = plain;
+	return origin;
+}
+
+/* Reads each origin once. */
+static struct origin find_origin(struct inline_walk *walk, const struct die *die)
+{
+	const struct die_unit *unit;
+	struct origin origin = { 0 };
+	struct die shared;
+	uint64_t *known;
+	bool added;
+
+	if (!(die->flags & DIE_ORIGIN))
+		return read_origin(walk->reader, die, false);
+	known = u64map_add(&walk->origin_by_place, die->origin << 1 | die->origin_alt, &added);
+	if (!known) {
+		walk->failed = true;
+		return origin;
+	}
+	if (!added)
+		return walk->origins.data[*known];
+	*known = walk->origins.len;
+	if (read_referenced(walk->reader, die, false, &unit, &shared))
+		origin = read_origin(walk->reader, &shared, unit->file == walk->reader->alt);
+	if (!vec_push(&walk->origins, origin))
+		walk->failed = true;
+	return origin;
+}
+
+/* False when no more are wanted. */
+static bool add_range(void *data, uint64_t start, uint64_t end)
+{
+	struct inline_walk *walk = data;
+	struct span_range range = { start, end, walk->depth, walk->nodes.len };
+
+	if (start < walk->info->base || end > walk->info->code_end || start >= end)
+		return true;
+	if (walk->ranges.len >= walk->ranges_max)
+		return false;
+	if (!vec_push(&walk->ranges, range))
+		walk->failed = true;
+	return !walk->failed;
+}
+
+static uint16_t clip16(uint32_t value)
+{
+	return MIN(value, UINT16_MAX);
+}
+
+/* Adds a call with code; SPAN_NONE when it has none. */
+static uint32_t add_call(struct inline_walk *walk, const struct die *die, uint32_t parent)
+{
+	uint32_t id = walk->nodes.len;
+	size_t first = walk->ranges.len;
+	struct dwarf_node node;
+	struct origin origin;
+
+	die_each_range(walk->unit, die, add_range, walk);
+	if (walk->failed || walk->ranges.len == first)
+		return SPAN_NONE;
+	origin = find_origin(walk, die);
+	node = (struct dwarf_node){
+		.name = origin.name,
+		.parent = parent,
+		.call_file = line_table_file(walk->lines, die->call_file),
+		.call_line = die->call_line,
+		.call_column = clip16(die->call_column),
+		.declared_line = origin.line,
+		.declared_column = clip16(origin.column),
+	};
+	if (!vec_push(&walk->nodes, node))
+		walk->failed = true;
+	return id;
+}
+
+static bool is_block(uint16_t tag)
+{
+	switch (tag) {
+	case DW_TAG_lexical_block:
+	case DW_TAG_try_block:
+	case DW_TAG_catch_block:
+	case DW_TAG_with_stmt:
+	case DW_TAG_common_block:
+	case DW_TAG_namespace:
+	case DW_TAG_module:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void walk_calls(struct inline_walk *walk, uint32_t parent, uint32_t depth);
+
+static void walk_call(struct inline_walk *walk, const struct abbrev *abbrev, uint32_t parent,
+		      uint32_t depth)
+{
+	bool block = is_block(abbrev->tag);
+	struct die die;
+
+	die_read(walk->unit, walk->reader, abbrev, &walk->c, &die);
+	walk->depth = depth;
+	if (!block)
+		parent = add_call(walk, &die, parent);
+	if (!die.children)
+		return;
+	if (block || parent != SPAN_NONE)
+		walk_calls(walk, parent, depth + 1);
+	else if (die.sibling && die.sibling >= walk->c.at)
+		walk->c.at = die.sibling;
+	else
+		die_skip_children(walk->unit, &walk->c);
+}
+
+static void walk_calls(struct inline_walk *walk, uint32_t parent, uint32_t depth)
+{
+	const struct abbrev *abbrev;
+
+	if (depth > DEPTH_MAX) {
+		die_skip_children(walk->unit, &walk->c);
+		return;
+	}
+	while (!walk->failed && (abbrev = die_next(walk->unit, &walk->c))) {
+		if (abbrev->tag == DW_TAG_inlined_subroutine ||
+		    (abbrev->children && is_block(abbrev->tag)))
+			walk_call(walk, abbrev, parent, depth);
+		else
+			die_skip(walk->unit, abbrev, &walk->c);
+	}
+}
+
+static struct dwarf_inlines *keep(struct inline_walk *walk, const struct origin *own)
+{
+	struct dwarf_inlines *inlines =
+		malloc(sizeof(*inlines) + walk->nodes.len * sizeof(inlines->nodes[0]));
+
+	if (!inlines)
+		return NULL;
+	*inlines = (struct dwarf_inlines){ .name = own->name, .declared_line = own->line,
+					   .declared_column = clip16(own->column),
+					   .node_count = walk->nodes.len };
+	if (!spans_build(&inlines->spans, walk->ranges.data, walk->ranges.len)) {
+		free(inlines);
+		return NULL;
+	}
+	if (walk->nodes.len)
+		memcpy(inlines->nodes, walk->nodes.data,
+		       walk->nodes.len * sizeof(inlines->nodes[0]));
+	return inlines;
+}
+
+static struct dwarf_inlines *read_function(struct inline_walk *walk, uint64_t place)
+{
+	struct dwarf_inlines *inlines = NULL;
+	const struct abbrev *abbrev;
+	struct origin own;
+	struct die die;
+
+	walk->c = die_cursor(walk->unit, place);
+	abbrev = die_next(walk->unit, &walk->c);
+	if (!abbrev)
+		return NULL;
+	die_read(walk->unit, walk->reader, abbrev, &walk->c, &die);
+	own = find_origin(walk, &die);
+	if (!own.name)
+		own.name = die.linkage_name ? die.linkage_name : die.name;
+	if (die.children)
+		walk_calls(walk, SPAN_NONE, 0);
+	if (!walk->failed)
+		inlines = keep(walk, &own);
+	vec_free(&walk->nodes);
+	vec_free(&walk->ranges);
+	vec_free(&walk->origins);
+	u64map_release(&walk->origin_by_place);
+	return inlines;
+}
+
+static void fill(struct dwarf_info *info, struct die_reader *reader, size_t index,
+		 struct dwarf_unit *unit, struct dwarf_function *function)
+{
+	struct inline_walk walk = { .info = info, .reader = reader, .lines = &unit->lines,
+				    .ranges_max = 65536 + info->elf.size / 2 };
+
+	walk.unit = die_reader_unit(reader, false, index);
+	if (!walk.unit)
+		return;
+	function->inlines = read_function(&walk, walk.unit->place.start + function->die);
+	if (function->inlines)
+		__atomic_add_fetch(&info->table_bytes,
+				   sizeof(*function->inlines) +
+					   function->inlines->node_count *
+						   sizeof(struct dwarf_node) +
+					   function->inlines->spans.count * 12,
+				   __ATOMIC_RELAXED);
+}
+
+void dwarf_fill_function(struct dwarf_info *info, struct dwarf_reader *reader,
+			 struct dwarf_unit *unit, uint64_t address)
+{
+	uint32_t id = spans_find(&unit->spans, address);
+	struct dwarf_function *function = id == SPAN_NONE ? NULL : &unit->functions[id];
+
+	if (!function || function->tried)
+		return;
+	function->tried = true;
+	if (unit->split) {
+		struct die_reader dies;
+
+		die_reader_open(&dies, &unit->split->file, NULL);
+		fill(info, &dies, unit->split->unit, unit, function);
+		die_reader_close(&dies);
+		return;
+	}
+	die_reader_trim(&reader->dies);
+	fill(info, &reader->dies, unit - info->units, unit, function);
+}
+
+void dwarf_inlines_free(struct dwarf_inlines *inlines)
+{
+	if (!inlines)
+		return;
+	spans_release(&inlines->spans);
+	free(inlines);
+}
