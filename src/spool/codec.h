@@ -36,15 +36,42 @@ struct cursor {
 /* Remembers what is wrong; returns FIELD_BAD. */
 int cursor_bad(struct cursor *c, const char *format, ...) SPULSE_PRINTF(2, 3);
 
+/* A number whose ten bytes are all there; NULL when it is none. */
+static inline const uint8_t *take_uv(const uint8_t *p, uint64_t *value)
+{
+	uint64_t word, stop;
+	unsigned int bits;
+
+	if (likely(*p < 0x80)) {
+		*value = *p;
+		return p + 1;
+	}
+	word = load_u64(p);
+	stop = ~word & 0x8080808080808080u;
+	if (unlikely(!stop)) {
+		int n = varint_get(p, VARINT_MAX, value);
+
+		return n > 0 ? p + n : NULL;
+	}
+	/* Without branches on the length: keep the bytes up to the last, squeeze out bit 7. */
+	bits = __builtin_ctzll(stop) + 1;
+	word &= ~(uint64_t)0 >> (64 - bits);
+	word = (word & 0x007f007f007f007fu) | (word & 0x7f007f007f007f00u) >> 1;
+	word = (word & 0x00003fff00003fffu) | (word & 0x3fff00003fff0000u) >> 2;
+	*value = (word & 0x000000000fffffffu) | (word & 0x0fffffff00000000u) >> 4;
+	return p + bits / 8;
+}
+
 int get_uv_slow(struct cursor *c, uint64_t *value);
 
 static inline int get_uv(struct cursor *c, uint64_t *value)
 {
-	if (likely(c->p < c->end && *c->p < 0x80)) {
-		*value = *c->p++;
-		return FIELD_OK;
-	}
-	return get_uv_slow(c, value);
+	const uint8_t *p = likely(c->end - c->p >= VARINT_MAX) ? take_uv(c->p, value) : NULL;
+
+	if (unlikely(!p))
+		return get_uv_slow(c, value);
+	c->p = p;
+	return FIELD_OK;
 }
 
 static inline int get_sv(struct cursor *c, int64_t *value)

@@ -338,6 +338,65 @@ static int decode_record(struct cursor *c, struct decoder *d, int tag)
 			  d->source->header.format >= 4 ? 9 : 8);
 }
 
+static bool node_fits(const struct spulse_source *source, uint64_t expected, uint64_t id,
+		      uint64_t prefix, uint64_t frame)
+{
+	return id == expected && id < NODE_ROOT && (prefix < id || prefix == NODE_ROOT) &&
+	       frame < source->frames.len;
+}
+
+/* Many nodes at once, if all of them are right. */
+static bool take_node_block(struct decoder *d)
+{
+	struct spulse_source *source = d->source;
+	struct three_numbers nodes[64];
+	const uint8_t *p = d->p;
+	size_t count = run_take_numbers(&p, d->end, TAG_STACK_NODE, nodes,
+					sizeof(nodes) / sizeof(*nodes));
+	bool right = count > 0;
+
+	for (size_t i = 0; i < count; i++)
+		right &= node_fits(source, source->nodes.len + i, nodes[i].first, nodes[i].second,
+				   nodes[i].third);
+	if (!right || !source_reserve_nodes(source, count))
+		return false;
+	for (size_t i = 0; i < count; i++)
+		source_add_node(source, nodes[i].second, nodes[i].third);
+	d->p = p;
+	return true;
+}
+
+static bool take_node(struct decoder *d)
+{
+	uint64_t id, prefix, frame;
+	const uint8_t *p = take_uv(d->p + 1, &id);
+
+	if (p)
+		p = take_uv(p, &prefix);
+	if (p)
+		p = take_uv(p, &frame);
+	if (!p || !node_fits(d->source, d->source->nodes.len, id, prefix, frame) ||
+	    !source_add_node(d->source, prefix, frame))
+		return false;
+	d->p = p;
+	return true;
+}
+
+/*
+ * Nodes that stand one after another and are plainly right, which is what most definitions are.
+ * Whatever is wrong, or at the end of the window, is left where it is. Returns whether there was
+ * any.
+ */
+static bool take_nodes(struct decoder *d)
+{
+	const uint8_t *begin = d->p;
+
+	while (d->end - d->p >= SMALL_RECORD_MAX && *d->p == TAG_STACK_NODE)
+		if (!take_node_block(d) && !take_node(d))
+			break;
+	return d->p != begin;
+}
+
 static void cursor_at(struct cursor *c, const struct decoder *d)
 {
 	c->p = d->p;
@@ -373,6 +432,10 @@ int decode_slow(struct decoder *d, struct spulse_error **err)
 	int r, tag;
 
 	d->record_offset = decode_offset(d);
+	if (take_nodes(d)) {
+		d->pid = 0;
+		return TAG_STACK_NODE;
+	}
 	for (;;) {
 		bool complete = input_end(&d->in) == d->in.limit;
 

@@ -24,19 +24,20 @@ struct run_out {
 
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 
-/* One sample in whatever form is wanted. */
-static ALWAYS_INLINE void give(const struct run_out *out, bool raw, size_t i, size_t threads,
-			       const struct raw_sample *sample)
+/* Thread and node in one word, the thread below. */
+static ALWAYS_INLINE void give_raw(struct raw_sample *sample, uint64_t ns, uint64_t thread_node)
 {
-	const struct spulse_thread *thread;
+	sample->timestamp_ns = ns;
+	memcpy(&sample->thread, &thread_node, sizeof(thread_node));
+}
 
-	if (raw) {
-		out->raw[i] = *sample;
-		return;
-	}
+static ALWAYS_INLINE void give_public(const struct run_out *out, size_t i, size_t threads,
+				      uint64_t ns, uint32_t thread)
+{
 	/* A thread that is not there is found later; until then any will do. */
-	thread = &out->threads[sample->thread < threads ? sample->thread : 0];
-	out->samples[i] = (struct spulse_sample){ sample->timestamp_ns, thread->pid, thread->tid };
+	const struct spulse_thread *t = &out->threads[thread < threads ? thread : 0];
+
+	out->samples[i] = (struct spulse_sample){ ns, t->pid, t->tid };
 }
 
 /* One by one, stopping before what is wrong. */
@@ -51,7 +52,10 @@ static size_t take_carefully(struct sample_run *run, const struct run_out *out, 
 
 		if (!p)
 			break;
-		give(out, out->raw, count++, run->threads, &sample);
+		if (out->raw)
+			out->raw[count++] = sample;
+		else
+			give_public(out, count++, run->threads, sample.timestamp_ns, sample.thread);
 		run->p = p;
 		run->last_ns = sample.timestamp_ns;
 	}
@@ -118,6 +122,25 @@ TARGET static ALWAYS_INLINE uint64_t ends_of_numbers(const uint8_t *p, size_t le
 	return likely(len >= 64) ? ends : ends & (((uint64_t)1 << len) - 1);
 }
 
+/* The numbers of one shape that begin at p, each in its word. */
+TARGET static ALWAYS_INLINE __m128i three_numbers(const uint8_t *p, size_t shape)
+{
+	const __m128i low = _mm_set1_epi8(0x7f), by7 = _mm_set1_epi16((short)0x8001);
+	const __m128i by14 = _mm_set1_epi32(0x40000001);
+	__m128i v = _mm_loadu_si128((const __m128i *)p);
+
+	v = _mm_shuffle_epi8(v, _mm_loadu_si128((const __m128i *)shuffles[shape]));
+	/* Seven bits of each byte: two make a half, two halves make a word. */
+	v = _mm_maddubs_epi16(by7, _mm_and_si128(v, low));
+	return _mm_madd_epi16(v, by14);
+}
+
+/* Shape of the numbers that end as the bits after the lowest `at` + 1 say. */
+static ALWAYS_INLINE size_t shape_of(uint64_t ends, size_t at)
+{
+	return shapes[ends >> 1 >> (at & 63) & ((1 << SHAPE_BITS) - 1)];
+}
+
 struct gathered {
 	uint64_t ns;
 	uint64_t sign; /* of all times */
@@ -130,33 +153,26 @@ TARGET static ALWAYS_INLINE size_t take_group(const uint8_t *p, uint64_t ends, s
 					      const struct run_out *out, bool raw,
 					      struct gathered *g)
 {
-	const __m128i low = _mm_set1_epi8(0x7f), by7 = _mm_set1_epi16((short)0x8001);
-	const __m128i by14 = _mm_set1_epi32(0x40000001);
 	size_t at = 0;
 
 #pragma GCC unroll 5
 	for (int i = 0; i < GROUP; i++) {
 		uint64_t last = without_lowest(without_lowest(without_lowest(ends)));
-		size_t shape = shapes[ends >> 1 >> (at & 63) & ((1 << SHAPE_BITS) - 1)];
-		struct raw_sample sample;
+		size_t shape = shape_of(ends, at);
 		uint32_t delta;
 		__m128i v;
 
 		if (unlikely(p[at] != TAG_SAMPLE || shape == SHAPE_NONE))
 			break;
-		v = _mm_loadu_si128((const __m128i *)(p + at + 1));
-		v = _mm_shuffle_epi8(v, _mm_loadu_si128((const __m128i *)shuffles[shape]));
-		/* Seven bits of each byte: two make a half, two halves make a word. */
-		v = _mm_maddubs_epi16(by7, _mm_and_si128(v, low));
-		v = _mm_madd_epi16(v, by14);
+		v = three_numbers(p + at + 1, shape);
 		g->most = _mm_max_epu32(g->most, v);
 		delta = _mm_cvtsi128_si32(v);
 		g->ns += (int64_t)(int32_t)(delta >> 1 ^ -(delta & 1));
 		g->sign |= g->ns;
-		sample.timestamp_ns = g->ns;
-		sample.thread = _mm_extract_epi32(v, 2);
-		sample.node = _mm_extract_epi32(v, 3);
-		give(out, raw, g->count++, threads, &sample);
+		if (raw)
+			give_raw(&out->raw[g->count++], g->ns, _mm_extract_epi64(v, 1));
+		else
+			give_public(out, g->count++, threads, g->ns, _mm_extract_epi32(v, 2));
 		at = __builtin_ctzll(last) + 1;
 		ends = without_lowest(last);
 	}
@@ -190,6 +206,30 @@ TARGET static size_t take_by_shapes(struct sample_run *run, const struct run_out
 	return out->raw ? take(run, out, true, max) : take(run, out, false, max);
 }
 
+TARGET static size_t numbers_by_shapes(const uint8_t **begin, const uint8_t *end, uint8_t tag,
+				       struct three_numbers *out, size_t max)
+{
+	const uint8_t *p = *begin;
+	size_t count = 0, at = 1;
+
+	pthread_once(&shapes_once, make_shapes);
+	for (; at && p < end; p += at) {
+		uint64_t ends = ends_of_numbers(p, end - p);
+
+		at = 0;
+		while (count < max && p[at] == tag && shape_of(ends, at) != SHAPE_NONE) {
+			uint64_t last = without_lowest(without_lowest(without_lowest(ends)));
+
+			_mm_storeu_si128((__m128i *)&out[count++],
+					 three_numbers(p + at + 1, shape_of(ends, at)));
+			at = __builtin_ctzll(last) + 1;
+			ends = without_lowest(last);
+		}
+	}
+	*begin = p;
+	return count;
+}
+
 static bool shapes_work(void)
 {
 	return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
@@ -201,11 +241,26 @@ static size_t take_any(struct sample_run *run, const struct run_out *out, size_t
 	return shapes_work() ? take_by_shapes(run, out, max) : take_carefully(run, out, max);
 }
 
+size_t run_take_numbers(const uint8_t **p, const uint8_t *end, uint8_t tag,
+			struct three_numbers *out, size_t max)
+{
+	return shapes_work() ? numbers_by_shapes(p, end, tag, out, max) : 0;
+}
+
 #else
 
 static size_t take_any(struct sample_run *run, const struct run_out *out, size_t max)
 {
 	return take_carefully(run, out, max);
+}
+
+size_t run_take_numbers(const uint8_t **p __attribute__((unused)),
+			const uint8_t *end __attribute__((unused)),
+			uint8_t tag __attribute__((unused)),
+			struct three_numbers *out __attribute__((unused)),
+			size_t max __attribute__((unused)))
+{
+	return 0;
 }
 
 #endif

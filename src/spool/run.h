@@ -37,31 +37,16 @@ size_t run_take_samples(struct sample_run *run, const struct spulse_thread *thre
 /* All that follow, checked but not kept. */
 size_t run_skip(struct sample_run *run);
 
-/* A number whose ten bytes are all there; NULL when it is none. */
-static inline const uint8_t *take_uv(const uint8_t *p, uint64_t *value)
-{
-	uint64_t word, stop;
-	unsigned int bits;
+struct three_numbers {
+	uint32_t first, zero, second, third;
+};
 
-	if (likely(*p < 0x80)) {
-		*value = *p;
-		return p + 1;
-	}
-	word = load_u64(p);
-	stop = ~word & 0x8080808080808080u;
-	if (unlikely(!stop)) {
-		int n = varint_get(p, VARINT_MAX, value);
-
-		return n > 0 ? p + n : NULL;
-	}
-	/* Without branches on the length: keep the bytes up to the last, squeeze out bit 7. */
-	bits = __builtin_ctzll(stop) + 1;
-	word &= ~(uint64_t)0 >> (64 - bits);
-	word = (word & 0x007f007f007f007fu) | (word & 0x7f007f007f007f00u) >> 1;
-	word = (word & 0x00003fff00003fffu) | (word & 0x3fff00003fff0000u) >> 2;
-	*value = (word & 0x000000000fffffffu) | (word & 0x0fffffff00000000u) >> 4;
-	return p + bits / 8;
-}
+/*
+ * Takes up to `max` records that have that tag and three numbers of at most four bytes each, and
+ * moves *p behind them; there may be more, and where the machine has no quick way there are none.
+ */
+size_t run_take_numbers(const uint8_t **p, const uint8_t *end, uint8_t tag,
+			struct three_numbers *out, size_t max);
 
 /* The sample at p, of which SMALL_RECORD_MAX bytes are there; NULL when anything is wrong. */
 static inline const uint8_t *take_sample(const uint8_t *p, uint64_t last_ns, size_t threads,

@@ -131,6 +131,11 @@ bool source_add_node(struct spulse_source *source, uint32_t prefix, uint32_t fra
 	       vec_push(&source->nodes, (struct spulse_stack_node){ prefix, frame });
 }
 
+bool source_reserve_nodes(struct spulse_source *source, size_t count)
+{
+	return vec_reserve(&source->nodes, count) && vec_reserve(&source->depths, count);
+}
+
 bool source_add_thread(struct spulse_source *source, struct spulse_thread thread)
 {
 	return pidmap_add(&source->processes, thread.pid) && vec_push(&source->threads, thread);

@@ -84,6 +84,8 @@ const pid_t *source_sorted_processes(const struct spulse_source *source, size_t 
 bool source_add_module(struct spulse_source *source, const struct spulse_module *module);
 bool source_add_frame(struct spulse_source *source, const struct spulse_frame *frame);
 bool source_add_node(struct spulse_source *source, uint32_t prefix, uint32_t frame);
+/* Room for so many nodes more, so that they are sure to be added. */
+bool source_reserve_nodes(struct spulse_source *source, size_t count);
 bool source_add_thread(struct spulse_source *source, struct spulse_thread thread);
 bool source_add_python(struct spulse_source *source, const struct spulse_python_runtime *record);
 bool source_retire_process(struct spulse_source *source, pid_t pid);
