@@ -79,7 +79,7 @@ static int fake_ioctl(int fd, unsigned long request, unsigned long argument)
 
 	if (!vec_push(&perf_fake.ioctls, call))
 		abort();
-	return 0;
+	return perf_fake.ioctl_answer ? perf_fake.ioctl_answer(fd, request) : 0;
 }
 
 static ssize_t fake_read(int fd, void *buf, size_t len)

@@ -33,6 +33,7 @@ struct perf_fake {
 	/* What a test sets. NULL: everything works. 0 or -errno. */
 	int (*open_answer)(const struct perf_event_attr *attr, pid_t pid, int cpu);
 	int (*map_answer)(size_t bytes, int cpu);
+	int (*ioctl_answer)(int fd, unsigned long request);
 	struct rlimit nofile, memlock, address_space;
 	/* -1: the file is missing */
 	int64_t paranoid, mlock_kb, rate, ptrace_scope, kptr_restrict, file_max;
