@@ -404,18 +404,10 @@ bool walk_is_return_address(struct walk *w, uint64_t address)
 	return !map->image || unw_image_call_before(map->image, address - map->bias);
 }
 
-/*
- * Whether there may be code at an address in no known mapping, as the mappings could not be read.
- * The frame pointers must ascend then, and what they lead to must not be the stack.
- */
-static bool may_be_unknown_code(const struct walk *w, uint64_t ra, uint64_t fp)
+/* Whether code may lie where no mapping is known, as the mappings could not be read. */
+static bool mappings_unknown(const struct unw_space *space)
 {
-	const struct unw_space *space = w->space;
-
-	if (!space->partial && space->table && space->table->len)
-		return false;
-	return walk_address_possible(ra) && !unw_space_find(space, ra - 1) &&
-	       ra - w->stack_start >= w->readable + 7 && (fp == 0 || fp > w->fp);
+	return space->partial || !space->table || !space->table->len;
 }
 
 /*
@@ -424,7 +416,21 @@ static bool may_be_unknown_code(const struct walk *w, uint64_t ra, uint64_t fp)
  */
 static bool is_outermost(const struct walk *w, enum spulse_unwind_fallback reason)
 {
-	return reason < SPULSE_UNWIND_FALLBACK_MOVED_BACKWARDS && unw_space_find(w->space, w->look);
+	return reason < SPULSE_UNWIND_FALLBACK_MOVED_BACKWARDS &&
+	       (mappings_unknown(w->space) || unw_space_find(w->space, w->look));
+}
+
+/*
+ * The frame pointers must ascend where nothing is known of the code, and what they lead to must
+ * not be the stack.
+ */
+static bool may_be_unknown_code(const struct walk *w, uint64_t ra, uint64_t fp)
+{
+	const struct unw_space *space = w->space;
+
+	return mappings_unknown(space) && walk_address_possible(ra) &&
+	       !unw_space_find(space, ra - 1) && ra - w->stack_start >= w->readable + 7 &&
+	       (fp == 0 || fp > w->fp);
 }
 
 enum walk_next walk_frame_pointer(struct walk *w, enum spulse_unwind_fallback reason)

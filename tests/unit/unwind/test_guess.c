@@ -375,6 +375,25 @@ static void test_return_probe(void **state)
 	world_free(w);
 }
 
+/* Where mappings could not be read, frame pointers lead on, and zero ends the stack. */
+static void test_unknown_mappings(void **state)
+{
+	struct unwind_world *w = world();
+
+	(void)state;
+	world_map(w);
+	unw_space_clear(w->space);
+	unw_space_set_partial(w->space, true);
+	w->regs.value[RBP] = AT(2);
+	put(w, 3, 0x5000);
+	w->words[2] = AT(6);
+	put(w, 7, 0x6000);
+	world_walk(w, 0x4000, 16);
+	world_expect(w, UNW_COMPLETE, 0x4000, 0x4fff, 0x5fff);
+	assert_int_equal(w->result.fallbacks[SPULSE_UNWIND_FALLBACK_NO_MODULE], 2);
+	world_free(w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -391,6 +410,7 @@ int main(void)
 		cmocka_unit_test(test_frame_pointers_that_are_none),
 		cmocka_unit_test(test_frame_without_call),
 		cmocka_unit_test(test_return_probe),
+		cmocka_unit_test(test_unknown_mappings),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
