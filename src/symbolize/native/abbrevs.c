@@ -111,6 +111,7 @@ static bool read_attributes(struct abbrevs *abbrevs, struct abbrev *abbrev, stru
 
 		if (!name && !form)
 			break;
+		attribute.size = size < 0 ? FORM_VARIABLE : size;
 		if (attribute.form == DW_FORM_implicit_const)
 			attribute.constant = take_sleb(c);
 		if (name == DW_AT_sibling)

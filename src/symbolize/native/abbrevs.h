@@ -17,9 +17,10 @@ struct abbrev_attribute {
 	uint16_t name; /* 0: one that is never looked at */
 	uint16_t form;
 	int32_t constant; /* of DW_FORM_implicit_const */
+	uint8_t size;	  /* or FORM_VARIABLE */
 };
 
-enum { ABBREV_VARIABLE = UINT16_MAX };
+enum { FORM_VARIABLE = UINT8_MAX, ABBREV_VARIABLE = UINT16_MAX };
 
 struct abbrev {
 	uint32_t code;

@@ -300,8 +300,10 @@ static const uint8_t *skip_attributes(const struct die_unit *unit, const struct 
 		return NULL;
 	}
 	for (unsigned int i = 0; i < abbrev->count; i++) {
-		if (attributes[i].name == DW_AT_sibling)
+		if (attributes[i].name == DW_AT_sibling && abbrev->children)
 			take_sibling(unit, c, attributes[i].form, &die);
+		else if (attributes[i].size != FORM_VARIABLE)
+			skip_bytes(c, attributes[i].size);
 		else
 			form_skip(c, attributes[i].form, &unit->sizes);
 	}

@@ -81,6 +81,8 @@ Dwarf *dwarf_reader_libdw(struct dwarf_reader *reader)
 void dwarf_reader_close(struct dwarf_reader *reader)
 {
 	die_reader_close(&reader->dies);
+	vec_free(&reader->rows.rows);
+	vec_free(&reader->rows.sequences);
 	dwarf_end(reader->dwarf);
 	elf_end(reader->elf);
 	*reader = (struct dwarf_reader){ 0 };
@@ -125,7 +127,7 @@ int dwarf_info_open(struct image *program, struct image *debug, struct image *al
 	*info_out = NULL;
 	if (!info)
 		return err_no_memory(err);
-	pthread_mutex_init(&info->files_lock, NULL);
+	pthread_mutex_init(&info->texts_lock, NULL);
 	find_code_range(info, program);
 	r = load_sections(debug, &info->elf, true, err);
 	if (!r && info->elf.base && alt)
@@ -163,7 +165,6 @@ static void unit_release(struct dwarf_unit *unit)
 	spans_release(&unit->spans);
 	line_table_release(&unit->lines);
 	split_free(unit->split);
-	free(unit->rows);
 }
 
 void dwarf_info_free(struct dwarf_info *info)
@@ -175,34 +176,54 @@ void dwarf_info_free(struct dwarf_info *info)
 	free(info->units);
 	spans_release(&info->unit_spans);
 	spans_release(&info->scanned_spans);
-	interner_release(&info->files);
+	interner_release(&info->texts);
 	die_file_close(&info->file);
 	die_file_close(&info->alt);
 	memelf_release(&info->elf);
 	memelf_release(&info->alt_elf);
-	pthread_mutex_destroy(&info->files_lock);
+	pthread_mutex_destroy(&info->texts_lock);
 	image_unref(info->package);
 	free(info->folder);
 	free(info->sysroot);
 	free(info);
 }
 
-uint32_t dwarf_intern_file(struct dwarf_info *info, const char *path)
+uint32_t dwarf_intern(struct dwarf_info *info, const char *text)
 {
 	uint32_t id;
 
-	pthread_mutex_lock(&info->files_lock);
-	id = intern(&info->files, path, strlen(path));
-	pthread_mutex_unlock(&info->files_lock);
+	pthread_mutex_lock(&info->texts_lock);
+	id = intern(&info->texts, text, strlen(text));
+	pthread_mutex_unlock(&info->texts_lock);
 	return id;
+}
+
+const char *dwarf_keep_text(struct dwarf_info *info, const char *text)
+{
+	const char *start = (const char *)info->file.info.data, *kept = NULL;
+	uint32_t id;
+
+	if (!text || text < start || text >= start + info->file.info.len)
+		return text;
+	pthread_mutex_lock(&info->texts_lock);
+	id = intern(&info->texts, text, strlen(text));
+	if (id != UINT32_MAX)
+		kept = info->texts.strings.data[id].bytes;
+	pthread_mutex_unlock(&info->texts_lock);
+	return kept;
+}
+
+void dwarf_info_forget(struct dwarf_info *info)
+{
+	memelf_forget(&info->elf, ".debug_info");
 }
 
 /* ---- lookups ---- */
 
 static const struct dwarf_row *find_row(const struct dwarf_unit *unit, uint32_t address)
 {
-	const struct dwarf_row *base = unit->rows;
-	size_t n = unit->row_count;
+	const struct dwarf_row *base = unit->lines.rows;
+	size_t n = unit->lines.row_count;
 
 	if (!n || address < base->address)
 		return NULL;
@@ -212,12 +233,7 @@ static const struct dwarf_row *find_row(const struct dwarf_unit *unit, uint32_t 
 		base += base[half].address <= address ? half : 0;
 		n -= half;
 	}
-	return base->end ? NULL : base;
-}
-
-static const char *file_name(const struct dwarf_info *info, uint32_t file)
-{
-	return file < info->files.strings.len ? info->files.strings.data[file].bytes : NULL;
+	return base->file == ROW_END ? NULL : base;
 }
 
 static const struct dwarf_function *find_function(const struct dwarf_unit *unit,
@@ -228,8 +244,8 @@ static const struct dwarf_function *find_function(const struct dwarf_unit *unit,
 	return id == SPAN_NONE || !unit->functions[id].inlines ? NULL : &unit->functions[id];
 }
 
-size_t dwarf_lookup(const struct dwarf_info *info, const struct dwarf_unit *unit,
-		    uint64_t address, struct dwarf_level levels[DWARF_LEVELS_MAX])
+size_t dwarf_lookup(const struct dwarf_info *info, struct dwarf_unit *unit, uint64_t address,
+		    struct dwarf_level levels[DWARF_LEVELS_MAX])
 {
 	const struct dwarf_row *row = find_row(unit, address - info->base);
 	const struct dwarf_function *function = find_function(unit, address);
@@ -241,7 +257,7 @@ size_t dwarf_lookup(const struct dwarf_info *info, const struct dwarf_unit *unit
 	if (!row && !function)
 		return 0;
 	if (row) {
-		level.file = file_name(info, row->file);
+		level.file = line_table_path(&unit->lines, row->file);
 		level.line = row->line;
 		level.column = row->column;
 	}
@@ -254,7 +270,7 @@ size_t dwarf_lookup(const struct dwarf_info *info, const struct dwarf_unit *unit
 		level.declared_column = node->declared_column;
 		levels[n++] = level;
 		level = (struct dwarf_level){
-			.file = file_name(info, node->call_file),
+			.file = line_table_path(&unit->lines, node->call_file),
 			.line = node->call_line,
 			.column = node->call_column,
 		};

@@ -24,7 +24,7 @@
 struct dwarf_node {
 	const char *name; /* linkage name if there is one; NULL = none */
 	uint32_t parent;  /* SPAN_NONE: the function */
-	uint32_t call_file, call_line; /* where the parent calls it */
+	uint32_t call_file, call_line; /* where the parent calls it; of the line table's files */
 	uint32_t declared_line;
 	uint16_t call_column, declared_column;
 };
@@ -48,26 +48,34 @@ struct dwarf_function {
 
 struct dwarf_row {
 	uint32_t address; /* less the base */
-	uint32_t file, line;
+	uint32_t line;
+	uint16_t file; /* of the line table's; ROW_END: no code from here on */
 	uint16_t column;
-	bool end; /* no code from here on */
+};
+
+enum { ROW_NO_FILE = UINT16_MAX - 1, ROW_END = UINT16_MAX };
+
+/* Memory that is used for one unit after another. */
+struct row_buffer {
+	VEC(struct dwarf_row) rows;
+	VEC(uint32_t) sequences; /* index of each first row */
 };
 
 struct line_file {
 	const char *name;
 	uint32_t folder;
-	uint32_t id; /* dwarf_intern_file()'s; UINT32_MAX: not asked yet */
+	uint32_t id; /* dwarf_intern()'s; UINT32_MAX: not asked yet */
 };
 
-/* A unit's line program: its files and, while they are being read, its rows. */
+/* A unit's line program: its files and rows. */
 struct line_table {
 	struct dwarf_info *info;
 	const char *unit_folder; /* NULL without one */
 	VEC(const char *) folders;
 	VEC(struct line_file) files;
-	VEC(struct dwarf_row) rows;
-	VEC(uint32_t) sequences; /* index of each first row */
-	bool failed;		 /* memory ran out */
+	struct dwarf_row *rows; /* by address */
+	uint32_t row_count;
+	bool failed; /* memory ran out */
 };
 
 enum unit_state { UNIT_EMPTY = 0, UNIT_READY, UNIT_FAILED };
@@ -79,9 +87,7 @@ struct dwarf_unit {
 	struct spans spans; /* of functions */
 	struct dwarf_function *functions;
 	uint32_t function_count;
-	struct line_table lines; /* only the files */
-	struct dwarf_row *rows;
-	uint32_t row_count;
+	struct line_table lines;
 	struct split *split; /* what its functions are read from; NULL: the file itself */
 };
 
@@ -94,8 +100,8 @@ struct dwarf_info {
 	struct spans unit_spans;    /* as .debug_aranges has them */
 	struct spans scanned_spans; /* as the units have them; for what the former lack */
 	bool scanned; /* the units themselves were asked what they cover */
-	pthread_mutex_t files_lock;
-	struct interner files;
+	pthread_mutex_t texts_lock;
+	struct interner texts; /* paths of source files, and names that lay in .debug_info */
 	uint64_t table_bytes;
 	struct image *package; /* of split DWARF, or NULL */
 	char *folder;	       /* of the program, or NULL */
@@ -107,6 +113,7 @@ struct dwarf_info {
 struct dwarf_reader {
 	const struct dwarf_info *info; /* NULL: not open */
 	struct die_reader dies;
+	struct row_buffer rows;
 	Elf *elf;
 	Dwarf *dwarf; /* libdw's; see dwarf_reader_libdw() */
 };
@@ -149,12 +156,14 @@ void dwarf_fill_function(struct dwarf_info *info, struct dwarf_reader *reader,
 			 struct dwarf_unit *unit, uint64_t address);
 void dwarf_inlines_free(struct dwarf_inlines *inlines);
 /* Levels over an address whose function was filled, innermost first; returns their number. */
-size_t dwarf_lookup(const struct dwarf_info *info, const struct dwarf_unit *unit,
-		    uint64_t address, struct dwarf_level levels[DWARF_LEVELS_MAX]);
+size_t dwarf_lookup(const struct dwarf_info *info, struct dwarf_unit *unit, uint64_t address,
+		    struct dwarf_level levels[DWARF_LEVELS_MAX]);
+/* Gives back what was read of the units; lookups do not need it. Not while threads fill units. */
+void dwarf_info_forget(struct dwarf_info *info);
 
-/* Number of a source file's path; UINT32_MAX when memory ran out. */
-uint32_t dwarf_intern_file(struct dwarf_info *info, const char *path);
-/* Takes a unit's rows over from its line table. */
-bool dwarf_fill_rows(struct dwarf_unit *unit);
+/* Number of a text that stays as long as the info; UINT32_MAX when memory ran out. */
+uint32_t dwarf_intern(struct dwarf_info *info, const char *text);
+/* A text in .debug_info, which may be forgotten, as one that stays; others as they are. */
+const char *dwarf_keep_text(struct dwarf_info *info, const char *text);
 
 #endif

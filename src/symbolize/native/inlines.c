@@ -8,7 +8,6 @@
 #include <dwarf.h>
 #include <stdlib.h>
 
-#include "lines.h"
 #include "split.h"
 
 enum { DEPTH_MAX = 512, ORIGINS_MAX = 16 };
@@ -23,7 +22,6 @@ struct inline_walk {
 	struct dwarf_info *info;
 	const struct die_unit *unit;
 	struct die_reader *reader;
-	struct line_table *lines;
 	struct cursor c;
 	VEC(struct dwarf_node) nodes;
 	VEC(struct span_range) ranges;
@@ -111,6 +109,7 @@ static struct origin find_origin(struct inline_walk *walk, const struct die *die
 	*known = walk->origins.len;
 	if (read_referenced(walk->reader, die, false, &unit, &shared))
 		origin = read_origin(walk->reader, &shared, unit->file == walk->reader->alt);
+	origin.name = dwarf_keep_text(walk->info, origin.name);
 	if (!vec_push(&walk->origins, origin))
 		walk->failed = true;
 	return origin;
@@ -151,7 +150,7 @@ static uint32_t add_call(struct inline_walk *walk, const struct die *die, uint32
 	node = (struct dwarf_node){
 		.name = origin.name,
 		.parent = parent,
-		.call_file = line_table_file(walk->lines, die->call_file),
+		.call_file = die->call_file,
 		.call_line = die->call_line,
 		.call_column = clip16(die->call_column),
 		.declared_line = origin.line,
@@ -252,6 +251,7 @@ static struct dwarf_inlines *read_function(struct inline_walk *walk, uint64_t pl
 	own = find_origin(walk, &die);
 	if (!own.name)
 		own.name = die.linkage_name ? die.linkage_name : die.name;
+	own.name = dwarf_keep_text(walk->info, own.name);
 	if (die.children)
 		walk_calls(walk, SPAN_NONE, 0);
 	if (!walk->failed)
@@ -264,9 +264,9 @@ static struct dwarf_inlines *read_function(struct inline_walk *walk, uint64_t pl
 }
 
 static void fill(struct dwarf_info *info, struct die_reader *reader, size_t index,
-		 struct dwarf_unit *unit, struct dwarf_function *function)
+		 struct dwarf_function *function)
 {
-	struct inline_walk walk = { .info = info, .reader = reader, .lines = &unit->lines,
+	struct inline_walk walk = { .info = info, .reader = reader,
 				    .ranges_max = 65536 + info->elf.size / 2 };
 
 	walk.unit = die_reader_unit(reader, false, index);
@@ -295,12 +295,12 @@ void dwarf_fill_function(struct dwarf_info *info, struct dwarf_reader *reader,
 		struct die_reader dies;
 
 		die_reader_open(&dies, &unit->split->file, NULL);
-		fill(info, &dies, unit->split->unit, unit, function);
+		fill(info, &dies, unit->split->unit, function);
 		die_reader_close(&dies);
 		return;
 	}
 	die_reader_trim(&reader->dies);
-	fill(info, &reader->dies, unit - info->units, unit, function);
+	fill(info, &reader->dies, unit - info->units, function);
 }
 
 void dwarf_inlines_free(struct dwarf_inlines *inlines)

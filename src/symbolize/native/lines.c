@@ -174,23 +174,28 @@ static bool read_header(struct line_table *table, struct program *p)
 /* ---- the program ---- */
 
 struct state {
+	struct row_buffer *buffer;
 	uint64_t address, file, line, column;
 	uint32_t op_index;
 	bool skipped; /* the sequence does not lie in code: see find_code_range() */
 	bool open;    /* the sequence has rows */
 };
 
-static const struct state fresh_state = { .file = 1, .line = 1 };
+static struct state fresh_state(struct row_buffer *buffer)
+{
+	return (struct state){ .buffer = buffer, .file = 1, .line = 1 };
+}
 
 static void add_row(struct line_table *table, struct state *s, bool end)
 {
 	const struct dwarf_info *info = table->info;
-	struct dwarf_row row = { .file = clip32(s->file), .line = clip32(s->line),
-				 .column = MIN(s->column, UINT16_MAX), .end = end };
+	struct row_buffer *buffer = s->buffer;
+	struct dwarf_row row = { .file = MIN(s->file, ROW_NO_FILE), .line = clip32(s->line),
+				 .column = MIN(s->column, UINT16_MAX) };
 
 	if (!s->open) {
 		s->skipped = s->address < info->base || s->address >= info->code_end;
-		if (!s->skipped && !end && !vec_push(&table->sequences, table->rows.len))
+		if (!s->skipped && !end && !vec_push(&buffer->sequences, buffer->rows.len))
 			table->failed = true;
 	}
 	if (s->skipped || (end && !s->open) || s->address < info->base) {
@@ -200,8 +205,8 @@ static void add_row(struct line_table *table, struct state *s, bool end)
 	s->open = true;
 	row.address = MIN(s->address - info->base, UINT32_MAX);
 	if (end)
-		row.file = row.line = row.column = 0;
-	if (!vec_push(&table->rows, row))
+		row = (struct dwarf_row){ .address = row.address, .file = ROW_END };
+	if (!vec_push(&buffer->rows, row))
 		table->failed = true;
 }
 
@@ -227,7 +232,7 @@ static void run_extended(struct line_table *table, struct program *p, struct sta
 	switch (take_fixed(&c, 1)) {
 	case DW_LNE_end_sequence:
 		add_row(table, s, true);
-		*s = fresh_state;
+		*s = fresh_state(s->buffer);
 		break;
 	case DW_LNE_set_address:
 		s->address = take_fixed(&c, MIN((size_t)(c.end - c.at), (size_t)8));
@@ -282,9 +287,9 @@ static void run_standard(struct line_table *table, struct program *p, struct sta
 	}
 }
 
-static void run_program(struct line_table *table, struct program *p)
+static void run_program(struct line_table *table, struct program *p, struct row_buffer *buffer)
 {
-	struct state s = fresh_state;
+	struct state s = fresh_state(buffer);
 
 	while (p->c.at < p->c.end && !p->c.broken && !table->failed) {
 		unsigned int opcode = *p->c.at++;
@@ -317,7 +322,7 @@ static bool touch_program(const struct dwarf_info *info, const uint8_t *bytes, s
 }
 
 void line_table_read(struct line_table *table, struct dwarf_info *info, uint64_t offset,
-		     const char *unit_folder)
+		     const char *unit_folder, struct row_buffer *buffer)
 {
 	struct program p = { .version = 0 };
 	size_t len;
@@ -327,32 +332,30 @@ void line_table_read(struct line_table *table, struct dwarf_info *info, uint64_t
 	if (!bytes || offset >= len || !touch_program(info, bytes, len, offset))
 		return;
 	p.c = (struct cursor){ .at = bytes + offset, .end = bytes + len };
-	if (read_header(table, &p))
-		run_program(table, &p);
+	if (!read_header(table, &p))
+		return;
+	buffer->rows.len = buffer->sequences.len = 0;
+	run_program(table, &p, buffer);
+	if (!table->failed)
+		line_table_sort(table, buffer);
 }
 
 void line_table_release(struct line_table *table)
 {
 	vec_free(&table->folders);
 	vec_free(&table->files);
-	vec_free(&table->rows);
-	vec_free(&table->sequences);
+	free(table->rows);
 }
 
 /* ---- files ---- */
 
 /* Folder of a file, then the file: each absolute, or relative to what comes before it. */
-uint32_t line_table_file(struct line_table *table, uint64_t number)
+static uint32_t intern_path(struct line_table *table, const struct line_file *file)
 {
-	struct strbuf path = { 0 };
 	const char *folder = NULL;
-	struct line_file *file;
+	struct strbuf path = { 0 };
+	uint32_t id = UINT32_MAX;
 
-	if (number >= table->files.len || !table->files.data[number].name[0])
-		return UINT32_MAX;
-	file = &table->files.data[number];
-	if (file->id != UINT32_MAX)
-		return file->id;
 	if (file->folder < table->folders.len)
 		folder = table->folders.data[file->folder];
 	if (file->name[0] != '/') {
@@ -363,7 +366,19 @@ uint32_t line_table_file(struct line_table *table, uint64_t number)
 	}
 	strbuf_puts(&path, file->name);
 	if (!path.failed)
-		file->id = dwarf_intern_file(table->info, path.data);
+		id = dwarf_intern(table->info, path.data);
 	strbuf_release(&path);
-	return file->id;
+	return id;
+}
+
+const char *line_table_path(struct line_table *table, uint64_t number)
+{
+	struct line_file *file;
+
+	if (number >= table->files.len || !table->files.data[number].name[0])
+		return NULL;
+	file = &table->files.data[number];
+	if (file->id == UINT32_MAX)
+		file->id = intern_path(table, file);
+	return file->id == UINT32_MAX ? NULL : table->info->texts.strings.data[file->id].bytes;
 }

@@ -11,15 +11,15 @@
  * itself is in dwarf.h.
  */
 /*
- * Reads the program at an offset of .debug_line; a broken one gives what came before. Rows are in
- * the order of the program: see line_table_sort().
+ * Reads the program at an offset of .debug_line; a broken one gives what came before. Of rows at
+ * one address the last counts. `buffer` is only used meanwhile.
  */
 void line_table_read(struct line_table *table, struct dwarf_info *info, uint64_t offset,
-		     const char *unit_folder);
-/* Sorts the rows by address: of rows at one address the last counts. */
-bool line_table_sort(struct line_table *table);
-/* Number of a file of the table, UINT32_MAX without one. */
-uint32_t line_table_file(struct line_table *table, uint64_t number);
+		     const char *unit_folder, struct row_buffer *buffer);
+/* Sorts rows into the table; what line_table_read() ends with. */
+void line_table_sort(struct line_table *table, const struct row_buffer *buffer);
+/* Path of a file of the table; NULL without one. */
+const char *line_table_path(struct line_table *table, uint64_t number);
 void line_table_release(struct line_table *table);
 
 #endif

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 enum { PART_ALIGN = 16, PARTS_MAX = 64 };
 static const uint64_t memelf_max = 64ull << 30;
@@ -20,7 +21,7 @@ struct memelf_lazy {
 	uint8_t *present;
 };
 
-enum { BLOCK = 4096 };
+enum { BLOCK = 4096, PREFAULT_MIN = 32768 };
 
 /* Layout: header, parts, names, section headers. */
 struct layout {
@@ -175,12 +176,28 @@ static bool is_present(const struct memelf_lazy *lazy, uint64_t block)
 	return __atomic_load_n(&lazy->present[block / 8], __ATOMIC_ACQUIRE) & 1 << block % 8;
 }
 
+/* One call for many pages costs less than a fault for each. That it fails does not matter. */
+static void prefault(uint8_t *bytes, uint64_t len)
+{
+#ifdef MADV_POPULATE_WRITE
+	uintptr_t page = sysconf(_SC_PAGESIZE), from = (uintptr_t)bytes & -page;
+
+	if (len >= PREFAULT_MIN)
+		madvise((void *)from, (uintptr_t)bytes + len - from, MADV_POPULATE_WRITE);
+#else
+	(void)bytes;
+	(void)len;
+#endif
+}
+
 /* Reads blocks [from, to), all of them missing. */
 static bool read_blocks(const struct memelf *elf, struct memelf_lazy *lazy, uint64_t from,
 			uint64_t to)
 {
 	uint64_t start = from * BLOCK, end = MIN(to * BLOCK, lazy->size);
 	struct spulse_error *error = NULL;
+
+	prefault(elf->base + lazy->offset + start, end - start);
 
 	if (image_read(lazy->image, lazy->file_offset + start, elf->base + lazy->offset + start,
 		       end - start, &error) < 0) {
@@ -224,6 +241,22 @@ bool memelf_touch(const struct memelf *elf, const char *name, uint64_t offset, u
 		if (!strcmp(elf->lazy[i].name, name))
 			return touch_lazy(elf, &elf->lazy[i], offset, len);
 	return true;
+}
+
+void memelf_forget(const struct memelf *elf, const char *name)
+{
+	uintptr_t page = sysconf(_SC_PAGESIZE);
+
+	for (size_t i = 0; i < elf->lazy_count; i++) {
+		struct memelf_lazy *lazy = &elf->lazy[i];
+		uintptr_t start = (uintptr_t)elf->base + lazy->offset;
+		uintptr_t from = (start + page - 1) & -page, to = (start + lazy->size) & -page;
+
+		if (strcmp(lazy->name, name) || from >= to)
+			continue;
+		memset(lazy->present, 0, lazy->size / BLOCK / 8 + 1);
+		madvise((void *)from, to - from, MADV_DONTNEED);
+	}
 }
 
 int memelf_build(struct memelf *elf, uint16_t machine, const struct memelf_part *parts,

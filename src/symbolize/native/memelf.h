@@ -44,6 +44,8 @@ const uint8_t *memelf_find(const struct memelf *elf, const char *name, size_t *l
  * it. False when it could not be read: those bytes are zero.
  */
 bool memelf_touch(const struct memelf *elf, const char *name, uint64_t offset, uint64_t len);
+/* Gives back the memory of a lazy section, which is read again where it is touched again. */
+void memelf_forget(const struct memelf *elf, const char *name);
 void memelf_release(struct memelf *elf);
 
 #endif

@@ -150,6 +150,20 @@ static int compare_tasks(const void *a, const void *b)
 	return x->first < y->first ? -1 : x->first > y->first;
 }
 
+/* Lookups need no more than what was made of the units. */
+static void forget_units(const struct team *team)
+{
+	for (size_t i = 0; i < team->programs.len; i++) {
+		struct program *program = team->programs.data[i];
+
+		if (!program->dwarf)
+			continue;
+		if (program->reader.info)
+			dwarf_reader_close(&program->reader);
+		dwarf_info_forget(program->dwarf);
+	}
+}
+
 void native_store_prepare(struct native_store *store, const struct native_place *places,
 			  size_t count, unsigned int threads)
 {
@@ -165,6 +179,7 @@ void native_store_prepare(struct native_store *store, const struct native_place 
 			qsort(team.units.data, team.units.len, sizeof(*team.units.data),
 			      compare_tasks);
 		run_team(&team, fill_units, team.units.len, threads);
+		forget_units(&team);
 	}
 	vec_free(&team.programs);
 	vec_free(&team.units);

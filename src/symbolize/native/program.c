@@ -134,7 +134,7 @@ const struct shown_name *program_name(struct program *program, const char *linke
 }
 
 /* A unit that lookups may use, with what it has on the address filled now if it was not yet. */
-static const struct dwarf_unit *ready_unit(struct program *program, uint64_t address)
+static struct dwarf_unit *ready_unit(struct program *program, uint64_t address)
 {
 	struct dwarf_unit *unit = program_unit(program, address);
 
@@ -195,7 +195,7 @@ int program_resolve(struct program *program, uint64_t address, bool hidden, size
 {
 	struct dwarf_level levels[DWARF_LEVELS_MAX];
 	const struct symtab_entry *entry = symtab_find(&program->symtab, address);
-	const struct dwarf_unit *unit = ready_unit(program, address);
+	struct dwarf_unit *unit = ready_unit(program, address);
 	size_t n = unit ? dwarf_lookup(program->dwarf, unit, address, levels) : 0;
 	uint64_t offset;
 	int r = 0;

@@ -20,8 +20,7 @@ static int compare_sequences(const void *a, const void *b)
 
 static bool says_the_same(const struct dwarf_row *a, const struct dwarf_row *b)
 {
-	return a->end == b->end && a->line == b->line && a->file == b->file &&
-	       a->column == b->column;
+	return a->line == b->line && a->file == b->file && a->column == b->column;
 }
 
 /*
@@ -39,62 +38,49 @@ static void add_row(struct dwarf_row *rows, size_t *n, const struct dwarf_row *r
 	rows[(*n)++] = *row;
 }
 
-static struct sequence *list_sequences(const struct line_table *table)
+static struct sequence *list_sequences(const struct row_buffer *buffer)
 {
-	size_t count = table->sequences.len;
+	size_t count = buffer->sequences.len;
 	struct sequence *list = malloc((count + 1) * sizeof(*list));
 
 	for (size_t i = 0; i < count && list; i++) {
-		uint32_t first = table->sequences.data[i];
-		uint32_t end = i + 1 < count ? table->sequences.data[i + 1] : table->rows.len;
+		uint32_t first = buffer->sequences.data[i];
+		uint32_t end = i + 1 < count ? buffer->sequences.data[i + 1] : buffer->rows.len;
 
 		list[i] = (struct sequence){ .first = first, .count = end - first };
 		if (first < end)
-			list[i].address = table->rows.data[first].address;
+			list[i].address = buffer->rows.data[first].address;
 	}
 	return list;
 }
 
-bool line_table_sort(struct line_table *table)
+static bool is_sorted(const struct sequence *list, size_t count)
 {
-	struct sequence *list = list_sequences(table);
-	struct dwarf_row *rows = malloc((table->rows.len + 1) * sizeof(*rows));
-	size_t n = 0;
-
-	if (!list || !rows || table->rows.len > UINT32_MAX) {
-		free(list);
-		free(rows);
-		return false;
-	}
-	qsort(list, table->sequences.len, sizeof(*list), compare_sequences);
-	for (size_t i = 0; i < table->sequences.len; i++)
-		for (uint32_t k = 0; k < list[i].count; k++)
-			add_row(rows, &n, &table->rows.data[list[i].first + k]);
-	free(list);
-	free(table->rows.data);
-	table->rows.data = rows;
-	table->rows.len = n;
+	for (size_t i = 1; i < count; i++)
+		if (compare_sequences(&list[i - 1], &list[i]) > 0)
+			return false;
 	return true;
 }
 
-bool dwarf_fill_rows(struct dwarf_unit *unit)
+void line_table_sort(struct line_table *table, const struct row_buffer *buffer)
 {
-	struct line_table *table = &unit->lines;
-	void *smaller;
+	struct sequence *list = list_sequences(buffer);
+	struct dwarf_row *rows = malloc((buffer->rows.len + 1) * sizeof(*rows)), *smaller;
+	size_t n = 0, count = buffer->sequences.len;
 
-	if (!line_table_sort(table))
-		return false;
-	for (size_t i = 0; i < table->rows.len; i++) {
-		struct dwarf_row *row = &table->rows.data[i];
-
-		if (!row->end)
-			row->file = line_table_file(table, row->file);
+	if (!list || !rows || buffer->rows.len > UINT32_MAX) {
+		free(list);
+		free(rows);
+		table->failed = true;
+		return;
 	}
-	smaller = realloc(table->rows.data, MAX(table->rows.len, 1) * sizeof(*unit->rows));
-	unit->rows = smaller ? smaller : table->rows.data;
-	unit->row_count = table->rows.len;
-	table->rows.data = NULL;
-	table->rows.len = table->rows.cap = 0;
-	vec_free(&table->sequences);
-	return true;
+	if (!is_sorted(list, count))
+		qsort(list, count, sizeof(*list), compare_sequences);
+	for (size_t i = 0; i < count; i++)
+		for (uint32_t k = 0; k < list[i].count; k++)
+			add_row(rows, &n, &buffer->rows.data[list[i].first + k]);
+	free(list);
+	smaller = realloc(rows, (n + 1) * sizeof(*rows));
+	table->rows = smaller ? smaller : rows;
+	table->row_count = n;
 }

@@ -211,11 +211,11 @@ static bool fill_split(struct dwarf_info *info, struct dwarf_reader *reader,
 static bool fill_unit(struct dwarf_info *info, struct dwarf_reader *reader,
 		      struct dwarf_unit *unit, const struct die_unit *from)
 {
-	line_table_read(&unit->lines, info, from->lines, from->folder);
+	line_table_read(&unit->lines, info, from->lines, dwarf_keep_text(info, from->folder),
+			&reader->rows);
 	return !unit->lines.failed &&
 	       (from->skeleton ? fill_split(info, reader, unit) :
-				 fill_functions(info, unit, from, &reader->dies)) &&
-	       dwarf_fill_rows(unit);
+				 fill_functions(info, unit, from, &reader->dies));
 }
 
 void dwarf_fill_unit(struct dwarf_info *info, struct dwarf_reader *reader, struct dwarf_unit *unit)
@@ -230,7 +230,7 @@ void dwarf_fill_unit(struct dwarf_info *info, struct dwarf_reader *reader, struc
 	unit->state = UNIT_READY;
 	__atomic_add_fetch(&info->table_bytes,
 			   unit->function_count * sizeof(*unit->functions) +
-				   unit->row_count * sizeof(*unit->rows) +
+				   unit->lines.row_count * sizeof(*unit->lines.rows) +
 				   unit->spans.count * 12,
 			   __ATOMIC_RELAXED);
 }
