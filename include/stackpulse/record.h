@@ -243,6 +243,12 @@ struct spulse_recording_summary {
 	uint64_t other_program_samples;
 	/** CPUs that came online during the recording and cannot be sampled. */
 	uint64_t uncovered_cpus;
+	/** Whether a file that was imported ends in the middle, as that of a killed writer. */
+	uint64_t input_cut;
+	/** Samples of further events in a file that was imported; not in sample_events. */
+	uint64_t input_other_samples;
+	/** Records in a file that was imported that belong to no event that it describes. */
+	uint64_t input_unknown_records;
 };
 
 /** Result of one poll. Set size before the call. */
@@ -394,8 +400,8 @@ SPULSE_DEFINE_CLEANUP(recorder)
  * standard input), unwinds its user stacks with the files that it names and writes the spool
  * @p output. Files with another build ID than the recorded one are not used. A file without user
  * stacks keeps its call chains. No spool is left behind by a failed import. @p summary_out may be
- * NULL. IO for a file that is unreadable or malformed (the message has path and offset),
- * UNSUPPORTED for what it asks for and this version cannot do.
+ * NULL. IO for a file that is unreadable, INVALID_INPUT for one that is malformed (the message has
+ * path, offset and reason), UNSUPPORTED for what it asks for and this version cannot do.
  */
 SPULSE_API int spulse_import_perf_data(const char *input, const char *output,
 				       const struct spulse_import_options *opts,

@@ -89,6 +89,8 @@ int perf_file_add_attr(struct perf_file *file, const uint8_t *bytes, size_t size
 		added->layout.event_id = PERF_EVENT_SAMPLING;
 		file->info.frequency = added->frequency;
 		file->info.callchain_only = !added->has_stack;
+		file->info.chain_limit = attr.sample_max_stack ? attr.sample_max_stack :
+								 PERF_MAX_STACK_DEPTH;
 	}
 	return add_ids(file, ids, ids_size, err);
 }

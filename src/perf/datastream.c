@@ -171,6 +171,10 @@ static int add_kernel_record(struct perf_file *file, const uint8_t *record, size
 		return perf_file_bad(file, offset, err,
 				     "a record of type %u and %zu bytes breaks its layout",
 				     load_u32(record), size);
+	/* No clock of the kernel shows it, and no difference of two such times would fit. */
+	if (event.has_time && event.time > INT64_MAX)
+		return perf_file_bad(file, offset, err, "a time of %llu ns",
+				     (unsigned long long)event.time);
 	return queue_event(file, &event, record, size, err);
 }
 

@@ -204,6 +204,7 @@ struct perf_file_info {
 	uint32_t cpus_online;
 	uint64_t frequency; /* of the event whose samples are the profile; 0: it has a period */
 	bool callchain_only; /* no user stacks: the call chains are all there is */
+	uint32_t chain_limit; /* most addresses of a call chain, markers of contexts aside */
 	uint64_t first_ns, last_ns;
 	bool has_clock; /* when wall and clock were the same moment */
 	uint64_t clock_wall_ns, clock_ns;

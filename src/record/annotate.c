@@ -231,6 +231,9 @@ int annotate_end(struct spulse_recorder *rec, struct spulse_error **err)
 		{ "counter/sample-errors", spulse_summary_sample_errors(s), true },
 		{ "counter/unwind-fallbacks", spulse_summary_unwind_fallbacks(s), true },
 		{ "counter/uncovered-cpus", s->uncovered_cpus, true },
+		{ "counter/input-cut", s->input_cut, false },
+		{ "counter/input-other-samples", s->input_other_samples, false },
+		{ "counter/input-unknown-records", s->input_unknown_records, false },
 		{ "counter/cut-off-cpu-samples", offcpu_cut(rec), false },
 	};
 	int r = 0;

@@ -98,8 +98,12 @@ static int import(struct spulse_recorder *rec, const struct perf_file_info *info
 	int r = describe(rec, info, err);
 
 	rec->user_chains = info->callchain_only;
+	rec->imported = true;
+	rec->chain_limit = info->chain_limit;
 	if (r == 0)
 		r = take_all(rec, err);
+	rec->summary.input_cut = info->truncated;
+	rec->summary.input_unknown_records = info->skipped;
 	if (r == 0)
 		r = spulse_recorder_finish(rec, summary, err);
 	return r < 0 ? r : output_publish(target, err);

@@ -188,9 +188,26 @@ static int on_comm(struct spulse_recorder *rec, const struct perf_event *event,
 
 /* ---- all of them ---- */
 
+/*
+ * A file has what its writer saw in the rings, and newer ones also the kernel's counters, added at
+ * their end: both tell of the same losses.
+ */
+static int on_recorded_loss(struct spulse_recorder *rec, const struct perf_event *event,
+			    struct spulse_error **err)
+{
+	uint64_t *sum = event->type == PERF_RECORD_LOST ? &rec->lost_records : &rec->lost_samples;
+
+	if (add_overflows(*sum, event->lost.count, sum))
+		return err_file(err, SPULSE_ERROR_IO, EOVERFLOW, NULL, "too many lost records");
+	rec->summary.lost_events = MAX(rec->lost_records, rec->lost_samples);
+	return 0;
+}
+
 static int on_lost_samples(struct spulse_recorder *rec, const struct perf_event *event,
 			   struct spulse_error **err)
 {
+	if (rec->imported)
+		return on_recorded_loss(rec, event, err);
 	if (add_overflows(rec->summary.lost_events, event->lost.count, &rec->summary.lost_events))
 		return err_file(err, SPULSE_ERROR_IO, EOVERFLOW, NULL, "too many lost samples");
 	return 0;
@@ -218,7 +235,9 @@ int lifecycle_event(void *data, const struct perf_event *event, struct spulse_er
 	case PERF_RECORD_SWITCH_CPU_WIDE:
 		return offcpu_switch(rec, event, err);
 	case PERF_RECORD_LOST:
-		return losses_note(rec, event, err);
+		/* Of a ring: the kernel's counters say how many, the record who. */
+		return rec->imported ? on_recorded_loss(rec, event, err) :
+				       losses_note(rec, event, err);
 	case PERF_RECORD_LOST_SAMPLES:
 		return on_lost_samples(rec, event, err);
 	default:

@@ -140,6 +140,9 @@ struct spulse_recorder {
 	bool sweep_pending, paused, finished;
 	bool offline;	  /* the events are of another time: /proc says nothing of them */
 	bool inherits;	  /* whether the events last opened cover new threads */
+	bool imported;	  /* from a file, whose records are all that tells of losses */
+	uint64_t lost_records, lost_samples; /* told by such records */
+	uint32_t chain_limit; /* addresses of a call chain that is cut; 0: unknown */
 	bool user_chains; /* user frames of call chains are kept where nothing can be walked */
 	VEC(struct rec_loss) losses;
 	VEC(struct rec_loss_note) loss_notes;

@@ -61,6 +61,12 @@ static bool push(struct spulse_recorder *rec, size_t *n, uint32_t frame)
 	return frame != UINT32_MAX;
 }
 
+static void push_marker(struct spulse_recorder *rec, size_t *n)
+{
+	rec->frames[(*n)++] = rec->marker;
+	rec->summary.truncated_frame_markers++;
+}
+
 static bool push_address(struct spulse_recorder *rec, const struct rec_process *process, size_t *n,
 			 uint64_t address, bool kernel)
 {
@@ -79,7 +85,7 @@ static bool take_chain(struct spulse_recorder *rec, const struct rec_process *pr
 		       const struct perf_sample_data *data, bool keep_user, size_t *n)
 {
 	bool kernel = false, first = true, leading = true;
-	size_t before = *n;
+	size_t before = *n, addresses = 0;
 
 	for (uint64_t i = 0; i < data->callchain_len; i++) {
 		uint64_t address = data->callchain[i];
@@ -91,6 +97,7 @@ static bool take_chain(struct spulse_recorder *rec, const struct rec_process *pr
 			if (is_marker(address))
 				continue;
 		}
+		addresses++;
 		if (!first && address)
 			address--;
 		first = false;
@@ -104,6 +111,10 @@ static bool take_chain(struct spulse_recorder *rec, const struct rec_process *pr
 		}
 		leading &= kernel;
 	}
+	/* A chain as long as the kernel makes them goes on. Where longer ones come, another limit
+	 * was set. */
+	if (keep_user && rec->chain_limit && addresses == rec->chain_limit)
+		push_marker(rec, n);
 	return true;
 }
 
@@ -165,10 +176,8 @@ static bool walk(struct spulse_recorder *rec, struct rec_process *process,
 	for (size_t i = 0; i < SPULSE_UNWIND_FALLBACK_COUNT; i++)
 		rec->summary.unwind_fallbacks[i] += result.fallbacks[i];
 	rec->summary.guessed_frames += result.guessed != 0;
-	if (result.end == UNW_TRUNCATED) {
-		rec->frames[(*n)++] = rec->marker;
-		rec->summary.truncated_frame_markers++;
-	}
+	if (result.end == UNW_TRUNCATED)
+		push_marker(rec, n);
 	return true;
 }
 
@@ -279,8 +288,10 @@ int sample_take(struct spulse_recorder *rec, const struct perf_event *event,
 	if (event->sample.event_id == PERF_EVENT_CONTEXT_SWITCH)
 		return take_switch(rec, event, err);
 	/* A file may hold samples of other events, which are another profile. */
-	if (event->sample.event_id != PERF_EVENT_SAMPLING)
+	if (event->sample.event_id != PERF_EVENT_SAMPLING) {
+		rec->summary.input_other_samples++;
 		return 0;
+	}
 	rec->summary.sample_events++;
 	if (!passes(rec, event))
 		return 0;

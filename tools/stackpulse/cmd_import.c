@@ -3,7 +3,22 @@
 #include <inttypes.h>
 
 #include "cli.h"
+#include "counters.h"
 #include "tool.h"
+
+/* What of the file is not in the recording. */
+static void tell_rest(const char *from, const struct spulse_recording_summary *summary)
+{
+	counters_tell_drops(summary);
+	if (summary->input_other_samples)
+		tool_message("%" PRIu64 " samples of further events were left out",
+			     summary->input_other_samples);
+	if (summary->input_unknown_records)
+		tool_message("%" PRIu64 " records belong to no event that the file describes",
+			     summary->input_unknown_records);
+	if (summary->input_cut)
+		tool_message("%s ends in the middle: it was read up to there", from);
+}
 
 static int import(const char *from, const char *to, bool version_3)
 {
@@ -17,12 +32,10 @@ static int import(const char *from, const char *to, bool version_3)
 
 	if (spulse_import_perf_data(from, to, &options, &summary, &err) < 0)
 		return tool_fail(err);
-	tool_message("samples=%" PRIu64 " in %s; %" PRIu64 " of them have a cut stack",
-		     summary.samples, to, summary.truncated_frame_markers);
-	if (summary.samples != summary.sample_events)
-		tool_message("%" PRIu64 " samples were left out: they name no process or no time, "
-			     "or have no address",
-			     summary.sample_events - summary.samples);
+	tool_message("samples=%" PRIu64 " lost=%" PRIu64 " in %s; %" PRIu64
+		     " of them have a cut stack",
+		     summary.samples, summary.lost_events, to, summary.truncated_frame_markers);
+	tell_rest(from, &summary);
 	return TOOL_DONE;
 }
 

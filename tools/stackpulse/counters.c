@@ -30,7 +30,7 @@ static uint64_t count_of(const struct spulse_recording_summary *summary, const s
 	return *(const uint64_t *)(const void *)((const char *)summary + drop->offset);
 }
 
-void counters_tell(const struct spulse_recording_summary *summary)
+void counters_tell_drops(const struct spulse_recording_summary *summary)
 {
 	char count[32];
 
@@ -39,10 +39,6 @@ void counters_tell(const struct spulse_recording_summary *summary)
 			tool_message("not recorded: %s samples %s",
 				     text_count(count, count_of(summary, &drops[i])),
 				     drops[i].reason);
-	if (summary->lost_events)
-		tool_message("the kernel dropped %s records because we did not read fast enough; "
-			     "a lower -F or a smaller --stack-size helps",
-			     text_count(count, summary->lost_events));
 }
 
 static void json_causes(struct json *json, const struct spulse_recording_summary *summary)

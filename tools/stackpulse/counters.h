@@ -9,8 +9,8 @@
 
 #include "json.h"
 
-/* Says what was not recorded, reason by reason. */
-void counters_tell(const struct spulse_recording_summary *summary);
+/* Says which samples are not in the file, reason by reason. */
+void counters_tell_drops(const struct spulse_recording_summary *summary);
 /* Every counter as a field of the open object. */
 void counters_json(struct json *json, const struct spulse_recording_summary *summary);
 

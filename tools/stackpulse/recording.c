@@ -252,7 +252,7 @@ void recording_tell(const struct recording *recording,
 		    const struct spulse_recording_summary *summary)
 {
 	bool usual = !strcmp(recording->file->path, TOOL_DEFAULT_SPOOL);
-	char bytes[32], size[40] = "", elapsed[32];
+	char bytes[32], size[40] = "", elapsed[32], count[32];
 
 	if (recording->json)
 		print_json(recording, summary);
@@ -270,7 +270,11 @@ void recording_tell(const struct recording *recording,
 		tool_message("no samples: what was recorded used hardly any CPU time%s",
 			     recording->off_cpu ? "" : "; --off-cpu records the time that it "
 						       "waits");
-	counters_tell(summary);
+	counters_tell_drops(summary);
+	if (summary->lost_events)
+		tool_message("the kernel dropped %s records because we did not read fast enough; "
+			     "a lower -F or a smaller --stack-size helps",
+			     text_count(count, summary->lost_events));
 	if (recording->file->kept_old)
 		tool_message("the recording before it is %s.old", recording->file->path);
 	if (recording->file->regular && summary->samples)
