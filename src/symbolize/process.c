@@ -116,8 +116,7 @@ int process_load_map(struct spulse_symbolizer *sym, struct process *process,
 static int backend_error(struct spulse_symbolizer *sym, struct spulse_error **err)
 {
 	err_prefix(err, "native backend %s", sym->backend->name ? sym->backend->name : "");
-	err_retype(err, SPULSE_ERROR_NATIVE_SYMBOLIZER);
-	return -SPULSE_ERROR_NATIVE_SYMBOLIZER;
+	return err_retype(err, SPULSE_ERROR_NATIVE_SYMBOLIZER);
 }
 
 int process_open_backend(struct spulse_symbolizer *sym, struct process *process,

@@ -186,27 +186,49 @@ static struct state fresh_state(struct row_buffer *buffer)
 	return (struct state){ .buffer = buffer, .file = 1, .line = 1 };
 }
 
+static bool says_the_same(const struct dwarf_row *a, const struct dwarf_row *b)
+{
+	return a->line == b->line && a->file == b->file && a->column == b->column;
+}
+
+/*
+ * Of rows at one address the last counts, and one that says the same as the row before is left
+ * out. Where a sequence lies behind the ones before it they are one.
+ */
+static bool push_row(struct row_buffer *buffer, const struct dwarf_row *row, bool first)
+{
+	size_t n = buffer->rows.len;
+	struct dwarf_row *last = n ? &buffer->rows.data[n - 1] : NULL;
+
+	if (!last || (first && row->address < last->address))
+		return vec_push(&buffer->sequences, n) && vec_push(&buffer->rows, *row);
+	if (row->address < last->address)
+		return true;
+	if (row->address > last->address)
+		return says_the_same(last, row) || vec_push(&buffer->rows, *row);
+	if (n - 1 > vec_last(&buffer->sequences) && says_the_same(last - 1, row))
+		buffer->rows.len--;
+	else
+		*last = *row;
+	return true;
+}
+
 static void add_row(struct line_table *table, struct state *s, bool end)
 {
 	const struct dwarf_info *info = table->info;
-	struct row_buffer *buffer = s->buffer;
 	struct dwarf_row row = { .file = MIN(s->file, ROW_NO_FILE), .line = clip32(s->line),
 				 .column = MIN(s->column, UINT16_MAX) };
+	bool first = !s->open;
 
-	if (!s->open) {
+	if (first)
 		s->skipped = s->address < info->base || s->address >= info->code_end;
-		if (!s->skipped && !end && !vec_push(&buffer->sequences, buffer->rows.len))
-			table->failed = true;
-	}
-	if (s->skipped || (end && !s->open) || s->address < info->base) {
-		s->open = true;
-		return;
-	}
 	s->open = true;
+	if (s->skipped || (end && first) || s->address < info->base)
+		return;
 	row.address = MIN(s->address - info->base, UINT32_MAX);
 	if (end)
 		row = (struct dwarf_row){ .address = row.address, .file = ROW_END };
-	if (!vec_push(&buffer->rows, row))
+	if (!push_row(s->buffer, &row, first))
 		table->failed = true;
 }
 

@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Line rows of a unit, in the order of addresses. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "lines.h"
 
@@ -18,23 +19,13 @@ static int compare_sequences(const void *a, const void *b)
 	return x->first < y->first ? -1 : 1;
 }
 
-static bool says_the_same(const struct dwarf_row *a, const struct dwarf_row *b)
-{
-	return a->line == b->line && a->file == b->file && a->column == b->column;
-}
-
-/*
- * Of rows at one address the last counts, and a row that says the same as the one before is left
- * out. A row that goes back is broken, or of code that was laid over other code: left out too.
- */
+/* A row that goes back is of code that was laid over other code: left out. */
 static void add_row(struct dwarf_row *rows, size_t *n, const struct dwarf_row *row)
 {
 	if (*n && rows[*n - 1].address > row->address)
 		return;
 	if (*n && rows[*n - 1].address == row->address)
 		(*n)--;
-	if (*n && says_the_same(&rows[*n - 1], row))
-		return;
 	rows[(*n)++] = *row;
 }
 
@@ -54,33 +45,35 @@ static struct sequence *list_sequences(const struct row_buffer *buffer)
 	return list;
 }
 
-static bool is_sorted(const struct sequence *list, size_t count)
+/* Rows of several sequences, of which some lie before earlier ones. */
+static bool merge(struct dwarf_row *rows, size_t *n, const struct row_buffer *buffer)
 {
-	for (size_t i = 1; i < count; i++)
-		if (compare_sequences(&list[i - 1], &list[i]) > 0)
-			return false;
+	struct sequence *list = list_sequences(buffer);
+
+	if (!list)
+		return false;
+	qsort(list, buffer->sequences.len, sizeof(*list), compare_sequences);
+	for (size_t i = 0; i < buffer->sequences.len; i++)
+		for (uint32_t k = 0; k < list[i].count; k++)
+			add_row(rows, n, &buffer->rows.data[list[i].first + k]);
+	free(list);
 	return true;
 }
 
 void line_table_sort(struct line_table *table, const struct row_buffer *buffer)
 {
-	struct sequence *list = list_sequences(buffer);
-	struct dwarf_row *rows = malloc((buffer->rows.len + 1) * sizeof(*rows)), *smaller;
-	size_t n = 0, count = buffer->sequences.len;
+	size_t n = buffer->rows.len, merged = 0;
+	struct dwarf_row *rows = malloc((n + 1) * sizeof(*rows));
 
-	if (!list || !rows || buffer->rows.len > UINT32_MAX) {
-		free(list);
-		free(rows);
+	if (!rows || n > UINT32_MAX) {
 		table->failed = true;
-		return;
+	} else if (buffer->sequences.len > 1) {
+		table->failed = !merge(rows, &merged, buffer);
+	} else {
+		if (n)
+			memcpy(rows, buffer->rows.data, n * sizeof(*rows));
+		merged = n;
 	}
-	if (!is_sorted(list, count))
-		qsort(list, count, sizeof(*list), compare_sequences);
-	for (size_t i = 0; i < count; i++)
-		for (uint32_t k = 0; k < list[i].count; k++)
-			add_row(rows, &n, &buffer->rows.data[list[i].first + k]);
-	free(list);
-	smaller = realloc(rows, (n + 1) * sizeof(*rows));
-	table->rows = smaller ? smaller : rows;
-	table->row_count = n;
+	table->rows = rows;
+	table->row_count = table->failed ? 0 : merged;
 }
