@@ -367,9 +367,11 @@ static void run(struct search *s)
 		s->debug->file = find_file(s);
 		if (s->debug->file)
 			holder = s->debug->file;
-		else
+		else if (!s->options->file_only)
 			find_mini(s);
 	}
+	if (s->options->file_only)
+		return;
 	s->debug->alt = find_alt(s, holder);
 	s->debug->package = find_package(s, holder);
 }

@@ -44,6 +44,7 @@ struct image_debug_options {
 	const struct image_roots *roots; /* NULL: none */
 	const char *path;    /* where the image was recorded: neighbours are there; NULL: its own */
 	const char *sysroot; /* before `path` and its neighbours; NULL: none */
+	bool file_only;	     /* what goes with the debug file is not wanted */
 	bool debuginfod;     /* ask servers too: DEBUGINFOD_URLS must name some */
 	unsigned int timeout_s; /* for one file of a server; 0: 90 */
 	bool *servers_silent;	/* set when an answer is late, and then none is asked; or NULL */

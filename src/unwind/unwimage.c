@@ -35,7 +35,8 @@ struct unw_image {
 	bool has_eh, has_debug, go;
 	struct cfi_index eh, debug;
 	struct rulemap rules;
-	uint8_t *copies[2]; /* tables read without section headers */
+	uint8_t *copies[2];	  /* tables read without section headers */
+	struct image *debug_file; /* holds .debug_frame, or NULL */
 };
 
 static struct unw_image *new_image(enum unw_arch arch, struct spulse_error **err)
@@ -93,6 +94,7 @@ void unw_image_unref(struct unw_image *image)
 	rulemap_release(&image->rules);
 	free(image->copies[0]);
 	free(image->copies[1]);
+	image_unref(image->debug_file);
 	image_unref(image->image);
 	free(image);
 }
@@ -229,6 +231,27 @@ static void look_for_eh_frame(struct unw_image *image)
 		code_range(image->image, &image->eh);
 }
 
+/*
+ * .debug_frame of the image, else of its debug file: programs built without exceptions or unwind
+ * tables are stripped of it. Debug servers are not asked while a recording runs.
+ */
+static bool debug_frame_table(struct unw_image *image, struct table *table)
+{
+	struct image_roots roots = {0};
+	const struct image_debug_options options = {.roots = &roots, .file_only = true};
+	struct image_debug found = {0};
+
+	if (section_table(image->image, ".debug_frame", table))
+		return true;
+	if (image_is_vdso(image->image) || image_roots_default(&roots, NULL) < 0)
+		return false;
+	if (image_debug_find(image->image, &options, &found, NULL) == 0)
+		image->debug_file = take_ptr(found.file);
+	image_debug_release(&found);
+	image_roots_release(&roots);
+	return image->debug_file && section_table(image->debug_file, ".debug_frame", table);
+}
+
 static void look_for_debug_frame(struct unw_image *image)
 {
 	struct cfi_section section = {.arch = image->arch, .debug = true};
@@ -238,7 +261,7 @@ static void look_for_debug_frame(struct unw_image *image)
 	image->looked_debug = true;
 	if (image->image) {
 		image->go = image_section_by_name(image->image, ".gopclntab");
-		if (!section_table(image->image, ".debug_frame", &debug))
+		if (!debug_frame_table(image, &debug))
 			return;
 	}
 	section.bytes = debug.bytes;
