@@ -206,7 +206,15 @@ static size_t is_wanted_and_whole(const struct seen *sample)
 	return is_in(sample, wanted) && sample->depth >= DEPTH + 2 && !sample->cut;
 }
 
-/* At least so many samples end in a module of that name, and their stacks are whole. */
+static size_t is_wanted_and_cut(const struct seen *sample)
+{
+	return is_in(sample, wanted) && sample->cut;
+}
+
+/*
+ * At least so many samples end in a module of that name. No stack is cut, and they are whole but
+ * for the few taken before or between the descents.
+ */
 static void expect_whole(const char *path_end, size_t least)
 {
 	size_t n, whole;
@@ -214,7 +222,7 @@ static void expect_whole(const char *path_end, size_t least)
 	wanted = path_end;
 	n = each(is_wanted);
 	whole = each(is_wanted_and_whole);
-	if (n < least || whole != n)
+	if (n < least || whole < n - n / 20 || each(is_wanted_and_cut))
 		fail_msg("%s: %zu samples, %zu of them whole", path_end, n, whole);
 }
 
