@@ -3,8 +3,8 @@
 /*
  * unwind: registers, stack bytes and images in, return addresses out, on x86-64 and AArch64.
  * Owns compiled rules, the address spaces and the rule cache. Never makes a system call; files are
- * room image's, debug files for their tables included. Code bytes of memory and known ranges come as
- * arguments or through a callback. Both architectures compile on every host.
+ * room image's, debug files for their tables included. Code bytes of memory and known ranges come
+ * as arguments or through a callback. Both architectures compile on every host.
  */
 #ifndef SPULSE_UNWIND_H
 #define SPULSE_UNWIND_H
