@@ -68,6 +68,8 @@ void frame_table_written(struct frame_table *table, struct frame_slot *slot)
 
 void frame_table_forget(struct frame_table *table, bool kernel_too)
 {
+	if (table->live_user.len || (kernel_too && table->live_kernel.len))
+		table->epoch++;
 	while (table->live_user.len)
 		table->slots.data[vec_pop(&table->live_user)].id = FRAME_UNWRITTEN;
 	while (kernel_too && table->live_kernel.len)

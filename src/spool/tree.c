@@ -4,28 +4,20 @@
 
 enum {
 	LIST_MAX = 12, /* children looked at before they move to the hash */
-	LEAF_SLOTS = 16384, /* stacks remembered */
 };
 
 /* In tree_node.child and tree.root_child. Node ids stay below it. */
 #define CHILDREN_HASHED (UINT32_MAX - 1)
 
-bool tree_init(struct tree *tree)
+void tree_init(struct tree *tree)
 {
 	tree->root_child = NODE_NONE;
-	tree->leaves = malloc(LEAF_SLOTS * sizeof(*tree->leaves));
-	if (!tree->leaves)
-		return false;
-	for (size_t i = 0; i < LEAF_SLOTS; i++)
-		tree->leaves[i] = (struct tree_leaf){ 0, NODE_NONE };
-	return true;
 }
 
 void tree_release(struct tree *tree)
 {
 	vec_free(&tree->nodes);
 	free(tree->crowd);
-	free(tree->leaves);
 }
 
 static size_t crowd_slot(const struct tree *tree, uint32_t prefix, uint32_t frame)
@@ -141,23 +133,4 @@ uint32_t tree_add(struct tree *tree, uint32_t prefix, uint32_t frame)
 	if (node->sibling != NODE_NONE)
 		maybe_hash(tree, head);
 	return id;
-}
-
-uint32_t tree_recall(const struct tree *tree, uint32_t hash, const uint32_t *frames, size_t count,
-		     size_t known, uint32_t at)
-{
-	const struct tree_leaf *leaf = &tree->leaves[hash % LEAF_SLOTS];
-	uint32_t id = leaf->node;
-
-	if (leaf->hash != hash)
-		return NODE_NONE;
-	for (size_t i = count; i-- > known; id = tree->nodes.data[id].prefix)
-		if (id == NODE_NONE || tree->nodes.data[id].frame != frames[i])
-			return NODE_NONE;
-	return id == at ? leaf->node : NODE_NONE;
-}
-
-void tree_remember(struct tree *tree, uint32_t hash, uint32_t node)
-{
-	tree->leaves[hash % LEAF_SLOTS] = (struct tree_leaf){ hash, node };
 }

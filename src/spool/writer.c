@@ -68,7 +68,8 @@ int spulse_spool_writer_new(const struct spulse_output *output, void *data,
 	if (!w)
 		return err_no_memory(err);
 	w->format = header->format ? header->format : SPULSE_SPOOL_FORMAT_4;
-	if (!tree_init(&w->tree) || !sink_init(&w->sink, output, data))
+	tree_init(&w->tree);
+	if (!memo_init(&w->memo) || !sink_init(&w->sink, output, data))
 		r = err_no_memory(err);
 	else
 		r = write_header(w, header, err);
@@ -95,8 +96,10 @@ void spulse_spool_writer_free(struct spulse_spool_writer *w)
 	vec_free(&w->modules);
 	vec_free(&w->ids);
 	vec_free(&w->numbers);
+	vec_free(&w->packed);
 	frame_table_release(&w->frames);
 	tree_release(&w->tree);
+	memo_release(&w->memo);
 	sink_release(&w->sink);
 	free(w);
 }
@@ -312,19 +315,58 @@ uint32_t spool_writer_intern(struct spulse_spool_writer *w, const struct spulse_
 int spool_writer_sample(struct spulse_spool_writer *w, const struct spulse_sample *sample,
 			const uint32_t *frames, size_t count, struct spulse_error **err)
 {
+	struct memo_key key = memo_key(frames, count, KEY_NUMBERS);
+	int r = writer_put_known(w, sample, &key, err);
+
+	if (r)
+		return MIN(r, 0);
 	for (size_t i = 0; i < count; i++)
 		if (frames[i] >= w->frames.slots.len)
 			return invalid(err, "a frame's number was not given out by the writer");
-	return writer_put_sample(w, sample, frames, count, err);
+	return writer_put_sample(w, sample, frames, count, &key, err);
 }
 
-int spulse_spool_writer_sample(struct spulse_spool_writer *w, const struct spulse_sample *sample,
-			       const struct spulse_frame *frames, size_t count,
-			       struct spulse_error **err)
+/*
+ * A frame in one word, so that different frames give different words; UINT64_MAX for the rare one
+ * that does not fit.
+ */
+static uint64_t pack_frame(const struct spulse_frame *frame)
 {
-	w->numbers.len = 0;
-	if (!vec_reserve(&w->numbers, count))
-		return err_no_memory(err);
+	enum { MODULE_BITS = 18, ADDRESS_BITS = 62 - MODULE_BITS };
+	uint64_t ip = frame->abs_ip;
+
+	if (frame->mode == SPULSE_FRAME_TRUNCATED)
+		return (uint64_t)3 << 62;
+	if (frame->mode > SPULSE_FRAME_TRUNCATED)
+		return UINT64_MAX;
+	if (frame->module_id != SPULSE_NO_MODULE)
+		return frame->module_id >> MODULE_BITS || frame->file_relative_ip >> ADDRESS_BITS
+			       ? UINT64_MAX
+			       : (uint64_t)frame->module_id << ADDRESS_BITS |
+					 frame->file_relative_ip;
+	if (frame->mode == SPULSE_FRAME_KERNEL)
+		return ip >> 62 == 3 ? ip ^ (uint64_t)1 << 62 : UINT64_MAX;
+	return ip >> 62 ? UINT64_MAX : (uint64_t)1 << 62 | ip;
+}
+
+/* The key of a stack, whose words are scratch; false when there is none. */
+static bool pack_stack(struct spulse_spool_writer *w, const struct spulse_frame *frames,
+		       size_t count, struct memo_key *key)
+{
+	bool fits = true;
+
+	for (size_t i = 0; i < count; i++) {
+		w->packed.data[i] = pack_frame(&frames[i]);
+		fits &= w->packed.data[i] != UINT64_MAX;
+	}
+	if (fits)
+		*key = memo_key((const uint32_t *)w->packed.data, 2 * count, KEY_PACKED);
+	return fits;
+}
+
+static int intern_stack(struct spulse_spool_writer *w, const struct spulse_frame *frames,
+			size_t count, struct spulse_error **err)
+{
 	for (size_t i = 0; i < count; i++) {
 		if (frames[i].mode > SPULSE_FRAME_TRUNCATED)
 			return invalid(err, "a frame's mode is none of those known");
@@ -334,7 +376,28 @@ int spulse_spool_writer_sample(struct spulse_spool_writer *w, const struct spuls
 		if (w->numbers.data[i] == UINT32_MAX)
 			return err_no_memory(err);
 	}
-	return writer_put_sample(w, sample, w->numbers.data, count, err);
+	return 0;
+}
+
+int spulse_spool_writer_sample(struct spulse_spool_writer *w, const struct spulse_sample *sample,
+			       const struct spulse_frame *frames, size_t count,
+			       struct spulse_error **err)
+{
+	struct memo_key key;
+	bool has_key;
+	int r = 0;
+
+	w->numbers.len = w->packed.len = 0;
+	if (!vec_reserve(&w->numbers, count) || !vec_reserve(&w->packed, count))
+		return err_no_memory(err);
+	has_key = pack_stack(w, frames, count, &key);
+	if (has_key)
+		r = writer_put_known(w, sample, &key, err);
+	if (r)
+		return MIN(r, 0);
+	r = intern_stack(w, frames, count, err);
+	return r < 0 ? r : writer_put_sample(w, sample, w->numbers.data, count,
+					     has_key ? &key : NULL, err);
 }
 
 int spulse_spool_writer_flush(struct spulse_spool_writer *w, struct spulse_error **err)

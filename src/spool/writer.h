@@ -4,6 +4,7 @@
 #define SPULSE_SPOOL_WRITER_H
 
 #include "codec.h"
+#include "memo.h"
 #include "spool.h"
 #include "tree.h"
 
@@ -55,6 +56,7 @@ struct frame_table {
 	size_t mask;
 	VEC(uint32_t) live_user, live_kernel; /* unpinned ones that have an id */
 	uint32_t next_id;
+	uint32_t epoch; /* how often unpinned ones lost their ids */
 };
 
 /* Number of a frame; UINT32_MAX when memory ran out. */
@@ -75,6 +77,8 @@ struct thread_state {
 	pid_t pid, tid;
 	uint32_t id; /* in the file */
 	uint32_t depth, cap;
+	uint32_t leaf; /* node of the previous stack */
+	bool leaf_only; /* the path below was not followed to the leaf yet */
 	uint32_t *frames, *nodes; /* of the previous stack, outermost first */
 };
 
@@ -84,6 +88,7 @@ struct spulse_spool_writer {
 	uint64_t last_ns;
 	struct frame_table frames;
 	struct tree tree;
+	struct memo memo;
 	VEC(struct written_module) modules;
 	struct u64map threads; /* pid and tid: index in thread_states */
 	VEC(struct thread_state) thread_states;
@@ -91,10 +96,21 @@ struct spulse_spool_writer {
 	uint32_t threads_written;
 	VEC(uint32_t) ids; /* scratch: the sample's frames */
 	VEC(uint32_t) numbers; /* scratch: frames of a public call */
+	VEC(uint64_t) packed; /* scratch: those frames as words of a key */
 };
 
-/* writer_stack.c: writes a sample whose frames were interned. */
+/* Kinds of keys in the memo: frames as numbers, or as packed words. */
+enum { KEY_NUMBERS, KEY_PACKED };
+
+/*
+ * writer_stack.c. A stack that was written before, if it is known by that key: 1, or 0 when it
+ * is not and has to be written in full.
+ */
+int writer_put_known(struct spulse_spool_writer *writer, const struct spulse_sample *sample,
+		     const struct memo_key *key, struct spulse_error **err);
+/* Writes a sample whose frames were interned. With a key the stack is known by it from now on. */
 int writer_put_sample(struct spulse_spool_writer *writer, const struct spulse_sample *sample,
-		      const uint32_t *frames, size_t count, struct spulse_error **err);
+		      const uint32_t *frames, size_t count, const struct memo_key *key,
+		      struct spulse_error **err);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: StackPulse contributors */
 /* SPDX-License-Identifier: MIT */
 /*
- * Writing one sample. Its frames are first turned into the ids that they have in the file, the
- * outermost first. What the thread's previous stack has in common with it is taken over; then one
- * probe tells whether the whole stack is known; only then the tree is descended. Once a node is
- * new all nodes below it are new, and need no search.
+ * Writing one sample. One probe tells whether the whole stack, as it was given, is known. If it is
+ * not, its frames are turned into the ids that they have in the file, the outermost first. What
+ * the thread's previous stack has in common with it is taken over; from there on the tree is
+ * descended. Once a node is new all nodes below it are new, and need no search.
  */
 #include "writer.h"
 
@@ -52,28 +52,22 @@ static bool thread_reserve(struct thread_state *thread, size_t depth)
 	return true;
 }
 
-/* Ids of the frames, outermost first, into w->ids; counts those that have none yet. */
-static size_t resolve(struct spulse_spool_writer *w, const uint32_t *frames, size_t count,
-		      uint32_t *hash)
+/*
+ * Ids of the frames, outermost first, into w->ids. Returns whether they are for ever: those of
+ * unpinned frames are lost when the modules change.
+ */
+static bool resolve(struct spulse_spool_writer *w, const uint32_t *frames, size_t count)
 {
 	const struct frame_slot *slots = w->frames.slots.data;
-	uint32_t *ids = w->ids.data;
-	uint64_t even = 0, odd = 1;
-	size_t unwritten = 0;
+	bool lasting = true;
 
 	for (size_t i = 0; i < count; i++) {
-		uint32_t id = slots[frames[count - 1 - i]].id;
+		const struct frame_slot *slot = &slots[frames[count - 1 - i]];
 
-		ids[i] = id;
-		unwritten += id == FRAME_UNWRITTEN;
-		/* Two chains of multiplications hide each other's latency. */
-		if (i & 1)
-			odd = (odd + id) * 0x9e3779b97f4a7c15u;
-		else
-			even = (even + id) * 0xc2b2ae3d27d4eb4fu;
+		w->ids.data[i] = slot->id;
+		lasting &= slot->kind != FRAME_KIND_USER && slot->kind != FRAME_KIND_KERNEL;
 	}
-	*hash = hash_two(even, odd) >> 32;
-	return unwritten;
+	return lasting;
 }
 
 static size_t common(const struct thread_state *thread, const uint32_t *ids, size_t count)
@@ -85,17 +79,33 @@ static size_t common(const struct thread_state *thread, const uint32_t *ids, siz
 	return i;
 }
 
-static int put_record(struct sink *sink, uint8_t tag, uint64_t a, uint64_t b, uint64_t c,
-		      struct spulse_error **err)
+/* A number of up to four bytes without a branch on how many; they are all written to. */
+static inline uint8_t *put_number(uint8_t *p, uint64_t value)
+{
+	unsigned int bytes;
+	uint32_t word;
+
+	if (unlikely(value >= 1 << 28))
+		return varint_put(p, value);
+	bytes = (31 - __builtin_clz((uint32_t)value | 1)) / 7;
+	word = (value & 0x7f) | (value & 0x3f80) << 1 | (value & 0x1fc000) << 2 |
+	       (value & 0xfe00000) << 3;
+	word |= 0x808080 & (((uint32_t)1 << 8 * bytes) - 1);
+	memcpy(p, &word, sizeof(word));
+	return p + bytes + 1;
+}
+
+static inline int put_record(struct sink *sink, uint8_t tag, uint64_t a, uint64_t b, uint64_t c,
+			     struct spulse_error **err)
 {
 	uint8_t *p = sink_room(sink, err);
 
 	if (!p)
 		return -1;
 	*p++ = tag;
-	p = varint_put(p, a);
-	p = varint_put(p, b);
-	sink_used(sink, varint_put(p, c));
+	p = put_number(p, a);
+	p = put_number(p, b);
+	sink_used(sink, put_number(p, c));
 	return 0;
 }
 
@@ -106,77 +116,87 @@ static int put_frame(struct spulse_spool_writer *w, struct frame_slot *slot,
 	return put_record(&w->sink, TAG_FRAME, slot->id, slot->kind, slot->value, err);
 }
 
-static int put_node(struct spulse_spool_writer *w, uint32_t prefix, uint32_t frame,
-		    uint32_t *node, struct spulse_error **err)
+/* The id of a frame that has none: its record may be there by now, for the same frame twice. */
+static uint32_t id_of(struct spulse_spool_writer *w, uint32_t number, struct spulse_error **err)
 {
-	*node = tree_add(&w->tree, prefix, frame);
-	return put_record(&w->sink, TAG_STACK_NODE, *node, prefix, frame, err);
+	struct frame_slot *slot = &w->frames.slots.data[number];
+
+	if (slot->id == FRAME_UNWRITTEN && put_frame(w, slot, err) < 0)
+		return FRAME_UNWRITTEN;
+	return slot->id;
 }
 
-/* Descends from level `from` on, writing what is missing; leaves the path in the thread. */
-static int descend(struct spulse_spool_writer *w, struct thread_state *thread,
-		   const uint32_t *frames, size_t count, size_t from, struct spulse_error **err)
+/* How many levels from `from` on are there already; leaves their path in the thread. */
+static size_t descend(struct spulse_spool_writer *w, struct thread_state *thread, size_t count,
+		      size_t from)
 {
-	uint32_t node = from ? thread->nodes[from - 1] : NODE_NONE, next;
-	bool fresh = false;
+	uint32_t node = from ? thread->nodes[from - 1] : NODE_NONE;
+	size_t i;
 
-	for (size_t i = from; i < count; i++, node = next) {
+	for (i = from; i < count && w->ids.data[i] != FRAME_UNWRITTEN; i++) {
+		node = tree_find(&w->tree, node, w->ids.data[i]);
+		if (node == NODE_NONE)
+			break;
+		thread->frames[i] = w->ids.data[i];
+		thread->nodes[i] = node;
+	}
+	return i;
+}
+
+/* Writes all levels from `from` on, which are new, and the frames that are. */
+static int grow(struct spulse_spool_writer *w, struct thread_state *thread,
+		const uint32_t *frames, size_t count, size_t from, struct spulse_error **err)
+{
+	uint32_t node = from ? thread->nodes[from - 1] : NODE_NONE, prefix;
+
+	for (size_t i = from; i < count; i++) {
 		uint32_t id = w->ids.data[i];
-		struct frame_slot *slot;
 
-		next = NODE_NONE;
-		if (id == FRAME_UNWRITTEN) {
-			/* Its record may be there by now: the same frame twice in one stack. */
-			slot = &w->frames.slots.data[frames[count - 1 - i]];
-			if (slot->id == FRAME_UNWRITTEN && put_frame(w, slot, err) < 0)
-				return -1;
-			id = slot->id;
-		}
-		if (!fresh)
-			next = tree_find(&w->tree, node, id);
-		if (next == NODE_NONE) {
-			fresh = true;
-			if (put_node(w, node, id, &next, err) < 0)
-				return -1;
-		}
+		if (id == FRAME_UNWRITTEN)
+			id = id_of(w, frames[count - 1 - i], err);
+		if (unlikely(id == FRAME_UNWRITTEN))
+			return -1;
+		prefix = node;
+		node = i == from ? tree_add(&w->tree, prefix, id)
+				 : tree_extend(&w->tree, prefix, id);
+		if (put_record(&w->sink, TAG_STACK_NODE, node, prefix, id, err) < 0)
+			return -1;
 		thread->frames[i] = id;
-		thread->nodes[i] = next;
+		thread->nodes[i] = node;
 	}
 	return 0;
 }
 
-/* Takes a remembered stack over as the thread's path. */
-static void retrace(struct spulse_spool_writer *w, struct thread_state *thread, size_t count,
-		    size_t from, uint32_t leaf)
+/* Follows the previous stack of a thread from its leaf, when only that was noted. */
+static void follow_leaf(const struct spulse_spool_writer *w, struct thread_state *thread)
 {
-	memcpy(thread->frames + from, w->ids.data + from, (count - from) * sizeof(uint32_t));
-	for (size_t i = count; i-- > from; leaf = w->tree.nodes.data[leaf].prefix)
-		thread->nodes[i] = leaf;
+	uint32_t node = thread->leaf;
+
+	if (!thread->leaf_only)
+		return;
+	for (size_t i = thread->depth; i-- > 0; node = w->tree.nodes.data[node].prefix) {
+		thread->nodes[i] = node;
+		thread->frames[i] = w->tree.nodes.data[node].frame;
+	}
+	thread->leaf_only = false;
 }
 
+/* Makes a stack known by its key. */
 static int put_path(struct spulse_spool_writer *w, struct thread_state *thread,
-		    const uint32_t *frames, size_t count, struct spulse_error **err)
+		    const uint32_t *frames, size_t count, const struct memo_key *key,
+		    struct spulse_error **err)
 {
-	size_t unwritten, from;
-	uint32_t hash, leaf;
+	bool lasting = resolve(w, frames, count);
+	size_t there;
 
-	unwritten = resolve(w, frames, count, &hash);
-	from = common(thread, w->ids.data, count);
+	follow_leaf(w, thread);
+	there = descend(w, thread, count, common(thread, w->ids.data, count));
 	thread->depth = count;
-	if (from == count)
-		return 0;
-	if (!unwritten) {
-		leaf = tree_recall(&w->tree, hash, w->ids.data, count, from,
-				   from ? thread->nodes[from - 1] : NODE_NONE);
-		if (leaf != NODE_NONE) {
-			retrace(w, thread, count, from, leaf);
-			return 0;
-		}
-	}
-	if (descend(w, thread, frames, count, from, err) < 0)
+	if (grow(w, thread, frames, count, there, err) < 0)
 		return -1;
-	if (!unwritten)
-		tree_remember(&w->tree, hash, thread->nodes[count - 1]);
+	thread->leaf = thread->nodes[count - 1];
+	if (key)
+		memo_add(&w->memo, key, thread->leaf, lasting ? MEMO_ALWAYS : w->frames.epoch);
 	return 0;
 }
 
@@ -207,8 +227,51 @@ static int check(const struct spulse_spool_writer *w, const struct spulse_sample
 	return 0;
 }
 
+/* The sample's own record, after that of its thread when that is new. */
+static int put_leaf(struct spulse_spool_writer *w, const struct spulse_sample *sample,
+		    struct thread_state *thread, int64_t delta, struct spulse_error **err)
+{
+	if (thread->id == UINT32_MAX) {
+		thread->id = w->threads_written++;
+		if (put_record(&w->sink, TAG_THREAD, thread->id, zigzag(sample->pid), sample->tid,
+			       err) < 0)
+			return -(int)spulse_error_kind(w->sink.failed);
+	}
+	if (put_record(&w->sink, TAG_SAMPLE, zigzag(delta), thread->id, thread->leaf, err) < 0)
+		return -(int)spulse_error_kind(w->sink.failed);
+	w->last_ns = sample->timestamp_ns;
+	return 0;
+}
+
+int writer_put_known(struct spulse_spool_writer *w, const struct spulse_sample *sample,
+		     const struct memo_key *key, struct spulse_error **err)
+{
+	uint32_t leaf = key->count ? memo_find(&w->memo, key, w->frames.epoch) : NODE_NONE;
+	size_t depth = key->kind == KEY_PACKED ? key->count / 2 : key->count;
+	struct thread_state *thread;
+	int64_t delta = 0;
+	int r;
+
+	if (leaf == NODE_NONE || w->sink.failed)
+		return 0;
+	r = check(w, sample, depth, &delta, err);
+	if (r < 0)
+		return r;
+	thread = thread_of(w, sample->pid, sample->tid);
+	if (!thread || !thread_reserve(thread, depth))
+		return err_no_memory(err);
+	if (thread->leaf != leaf || !thread->depth) {
+		thread->leaf = leaf;
+		thread->depth = depth;
+		thread->leaf_only = true;
+	}
+	r = put_leaf(w, sample, thread, delta, err);
+	return r < 0 ? r : 1;
+}
+
 int writer_put_sample(struct spulse_spool_writer *w, const struct spulse_sample *sample,
-		      const uint32_t *frames, size_t count, struct spulse_error **err)
+		      const uint32_t *frames, size_t count, const struct memo_key *key,
+		      struct spulse_error **err)
 {
 	struct thread_state *thread;
 	int64_t delta = 0;
@@ -224,17 +287,7 @@ int writer_put_sample(struct spulse_spool_writer *w, const struct spulse_sample 
 	thread = prepare(w, sample, count);
 	if (!thread)
 		return err_no_memory(err);
-	if (put_path(w, thread, frames, count, err) < 0)
+	if (put_path(w, thread, frames, count, key, err) < 0)
 		return -(int)spulse_error_kind(w->sink.failed);
-	if (thread->id == UINT32_MAX) {
-		thread->id = w->threads_written++;
-		if (put_record(&w->sink, TAG_THREAD, thread->id, zigzag(sample->pid), sample->tid,
-			       err) < 0)
-			return -(int)spulse_error_kind(w->sink.failed);
-	}
-	if (put_record(&w->sink, TAG_SAMPLE, zigzag(delta), thread->id,
-		       thread->nodes[count - 1], err) < 0)
-		return -(int)spulse_error_kind(w->sink.failed);
-	w->last_ns = sample->timestamp_ns;
-	return 0;
+	return put_leaf(w, sample, thread, delta, err);
 }
