@@ -279,6 +279,18 @@ struct spulse_loss {
 	uint64_t lost;
 };
 
+/** Frames of one module that were found by the frame pointer for one cause. */
+struct spulse_module_fallbacks {
+	/** Path as in the recording, of all processes that map it; NULL: memory of no module. */
+	const char *module;
+	/** Why the tables did not help. */
+	enum spulse_unwind_fallback cause;
+	/** Zero. */
+	uint32_t unused;
+	/** How often. */
+	uint64_t frames;
+};
+
 /** How to read another profiler's file. All-zero is the default. */
 struct spulse_import_options {
 	/** sizeof this struct, as the caller knows it. */
@@ -381,6 +393,12 @@ SPULSE_API void spulse_recorder_summary(const struct spulse_recorder *recorder,
  */
 SPULSE_API const struct spulse_loss *spulse_recorder_losses(struct spulse_recorder *recorder,
 							    size_t *count_out);
+/**
+ * The summary's unwind_fallbacks by module and cause, the most frequent first. Lives until the next
+ * call on @p recorder; NULL with a count of 0 without any, or when memory ran out.
+ */
+SPULSE_API const struct spulse_module_fallbacks *
+spulse_recorder_unwind_fallbacks(struct spulse_recorder *recorder, size_t *count_out);
 /**
  * Stops sampling, writes what is left and completes the spool. @p summary_out (may be NULL) is
  * filled on failure too. A second finish is INVALID_INPUT.

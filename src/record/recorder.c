@@ -293,6 +293,7 @@ static void free_tables(struct spulse_recorder *rec)
 	u64map_release(&rec->thread_of_tid);
 	vec_free(&rec->actions);
 	losses_free(rec);
+	fallbacks_free(rec);
 }
 
 void spulse_recorder_free(struct spulse_recorder *rec)

@@ -148,6 +148,9 @@ struct spulse_recorder {
 	VEC(struct rec_loss_note) loss_notes;
 	VEC(struct spulse_loss) loss_list; /* what the caller got */
 	struct u64map loss_of_thread;
+	VEC(struct spulse_module_fallbacks) fallbacks;
+	VEC(struct spulse_module_fallbacks) fallback_list; /* what the caller got */
+	struct u64map fallback_of; /* by path and cause */
 	uint64_t last_lost;
 	struct spulse_recording_summary summary;
 	struct spulse_poll_summary poll;
@@ -309,6 +312,10 @@ int losses_note(struct spulse_recorder *rec, const struct perf_event *event,
 /* Gives threads without events of their own their part. */
 int losses_share(struct spulse_recorder *rec, struct spulse_error **err);
 void losses_free(struct spulse_recorder *rec);
+/* fallbacks.c: for the unwinder; `data` is the recorder. */
+void fallbacks_count(void *data, const struct unw_map *map, uint64_t address,
+		     enum spulse_unwind_fallback cause);
+void fallbacks_free(struct spulse_recorder *rec);
 /* annotate.c: all do nothing unless names are asked for. */
 int annotate_host(struct spulse_recorder *rec, struct spulse_error **err);
 int annotate_process(struct spulse_recorder *rec, struct rec_process *process, const char *comm,

@@ -319,6 +319,7 @@ int sample_prepare(struct spulse_recorder *rec, struct spulse_error **err)
 {
 	const struct unw_callbacks callbacks = { .intern = intern_user,
 					       .read_code = code_read,
+					       .fallback = fallbacks_count,
 					       .data = rec };
 	const struct spulse_frame marker = spulse_frame_truncated_marker();
 	int r;

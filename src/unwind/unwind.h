@@ -96,6 +96,9 @@ struct unw_callbacks {
 	/* Copies code bytes of the target; false when they cannot be read. May be NULL. */
 	bool (*read_code)(void *data, struct unw_space *space, uint64_t address, void *buf,
 			  size_t len);
+	/* Told of each frame that is found by the frame pointer for want of a rule. May be NULL. */
+	void (*fallback)(void *data, const struct unw_map *map, uint64_t address,
+			 enum spulse_unwind_fallback cause);
 	void *data;
 };
 

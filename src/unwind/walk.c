@@ -89,10 +89,13 @@ bool walk_uncalled(struct walk *w, enum walk_next *next)
 
 void walk_count_fallback(struct walk *w, enum spulse_unwind_fallback reason)
 {
+	const struct unw_callbacks *callbacks = &w->unwinder->callbacks;
 	const struct unw_map *map = unw_space_find(w->space, w->look);
 
 	w->result->fallbacks[reason]++;
 	w->result->fallback_modules[reason] = map ? map->module : UINT32_MAX;
+	if (callbacks->fallback)
+		callbacks->fallback(callbacks->data, map, w->look, reason);
 }
 
 /*

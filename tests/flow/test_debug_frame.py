@@ -42,4 +42,21 @@ def in_a_debug_file():
     check(share_whole >= 0.98, f"only {share_whole:.2%} are whole with the debug file")
 
 
-main(in_the_program, in_a_debug_file)
+def without_tables_is_counted_by_module():
+    """What the frame pointer had to find is told with the module and the cause."""
+    flags = [*NO_TABLES, "-fno-omit-frame-pointer"]
+    program = os.path.join(WORK, "bare")
+    shutil.copy(target("deep_bare", "deep.c", flags), program)
+    subprocess.run(["strip", program], check=True)
+    text = record("bare.spool", ["--json", "-F", "499"], [program, "1"])
+    summary = json.loads(text.strip().split("\n")[-1])
+    modules = summary["unwind_fallbacks_by_module"]
+    check(modules and modules[0].get("module") == program, f"first is {modules[:1]}")
+    check(all(m["frames"] for m in modules), "a module without frames is listed")
+    check(modules == sorted(modules, key=lambda m: -m["frames"]), "the most frequent is not first")
+    for cause, frames in summary["unwind_fallbacks"].items():
+        listed = sum(m["frames"] for m in modules if m["cause"] == cause)
+        check(listed == frames, f"{cause}: {listed} by module, {frames} in all")
+
+
+main(in_the_program, in_a_debug_file, without_tables_is_counted_by_module)

@@ -2,6 +2,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "counters.h"
 
+#include <string.h>
+
 #include "text.h"
 #include "tool.h"
 
@@ -54,6 +56,25 @@ static void json_causes(struct json *json, const struct spulse_recording_summary
 		json_field_uint(json, spulse_unwind_fallback_name(i),
 				summary->unwind_fallbacks[i]);
 	json_end_object(json);
+}
+
+void counters_json_modules(struct json *json, struct spulse_recorder *recorder)
+{
+	size_t count;
+	const struct spulse_module_fallbacks *list =
+		spulse_recorder_unwind_fallbacks(recorder, &count);
+
+	json_key(json, "unwind_fallbacks_by_module");
+	json_begin_array(json);
+	for (size_t i = 0; i < count; i++) {
+		json_begin_object(json);
+		if (list[i].module)
+			json_field_bytes(json, "module", list[i].module, strlen(list[i].module));
+		json_field_text(json, "cause", spulse_unwind_fallback_name(list[i].cause));
+		json_field_uint(json, "frames", list[i].frames);
+		json_end_object(json);
+	}
+	json_end_array(json);
 }
 
 void counters_json(struct json *json, const struct spulse_recording_summary *summary)

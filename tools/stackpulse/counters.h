@@ -13,5 +13,7 @@
 void counters_tell_drops(const struct spulse_recording_summary *summary);
 /* Every counter as a field of the open object. */
 void counters_json(struct json *json, const struct spulse_recording_summary *summary);
+/* The frames found without tables, by module, likewise. */
+void counters_json_modules(struct json *json, struct spulse_recorder *recorder);
 
 #endif

@@ -243,6 +243,7 @@ static void print_json(const struct recording *recording,
 		json_field_uint(&json, "file_bytes", spoolfile_bytes(recording->file));
 	json_field_uint(&json, "elapsed_ns", (uint64_t)(now_ns() - recording->started_ns));
 	counters_json(&json, summary);
+	counters_json_modules(&json, recording->recorder);
 	json_end_object(&json);
 	json_end_line(&json);
 	out_close(out, TOOL_DONE);
