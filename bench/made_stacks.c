@@ -115,10 +115,11 @@ bool made_parse(struct made_options *options, int argc, char **argv)
 
 	*options = (struct made_options){
 		.samples = 1200000, .stacks = 4096, .depth = 32, .threads = 8, .format = 4};
-	while ((option = getopt(argc, argv, "n:s:d:t:f:")) != -1) {
+	while ((option = getopt(argc, argv, "n:s:d:t:f:r:")) != -1) {
 		uint64_t *number = option == 'n' ? &options->samples : option == 's' ? &options->stacks
 				   : option == 'd' ? &options->depth : option == 't' ? &options->threads
-				   : option == 'f' ? &options->format : NULL;
+				   : option == 'f' ? &options->format
+				   : option == 'r' ? &options->rate : NULL;
 
 		if (!number)
 			return false;

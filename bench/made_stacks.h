@@ -12,6 +12,7 @@
 
 struct made_options {
 	uint64_t samples, stacks, depth, threads, format;
+	uint64_t rate; /* samples per second; 0 = as fast as it goes */
 	const char *path; /* the last argument */
 };
 
@@ -24,7 +25,7 @@ struct made_stacks {
 	uint64_t samples; /* given so far */
 };
 
-/* -n SAMPLES -s STACKS -d DEPTH -t THREADS -f 3|4 */
+/* -n SAMPLES -s STACKS -d DEPTH -t THREADS -f 3|4 -r PER_SECOND */
 bool made_parse(struct made_options *options, int argc, char **argv);
 /* `apart`: they share no callers. */
 bool made_stacks_new(struct made_stacks *made, const struct made_options *options, bool apart);

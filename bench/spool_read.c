@@ -2,13 +2,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Reads a spool through the public interface and tells what that cost: CPU seconds of the opening
- * (which checks the whole file) and of the walk.
+ * (which checks the whole file) and of the walk. `tail` follows a spool that is being written until
+ * it saw so many samples.
  * usage: spool_read open|samples|blocks|frames|ids|snapshot FILE
+ *        spool_read tail FILE SAMPLES
  */
 #include <stackpulse/stackpulse.h>
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -80,18 +83,17 @@ static int walk_frames(const struct spulse_replay *replay, struct counts *counts
 	return r;
 }
 
-static int walk_ids(const struct spulse_replay *replay, struct counts *counts,
-		    struct spulse_error **err)
+static int walk_ids(struct spulse_stacks *stacks, const struct spulse_source *source,
+		    struct counts *counts, struct spulse_error **err)
 {
-	SPULSE_CLEANUP(stacks) stacks = NULL;
 	const struct spulse_stack *stack;
 	const struct spulse_frame *frames;
 	const uint32_t *ids;
 	size_t count;
-	int r = spulse_replay_stacks(replay, &stacks, err);
+	int r;
 
-	frames = spulse_source_frames(spulse_replay_source(replay), &count);
-	while (r >= 0 && (r = spulse_stacks_next(stacks, &stack, err)) > 0) {
+	frames = spulse_source_frames(source, &count);
+	while ((r = spulse_stacks_next(stacks, &stack, err)) > 0) {
 		r = spulse_stacks_frame_ids(stacks, &ids, &count, err);
 		if (r < 0)
 			break;
@@ -100,6 +102,42 @@ static int walk_ids(const struct spulse_replay *replay, struct counts *counts,
 		for (size_t i = 0; i < count; i++)
 			counts->sum += frames[ids[i]].abs_ip;
 	}
+	return r;
+}
+
+static int replay_ids(const struct spulse_replay *replay, struct counts *counts,
+		      struct spulse_error **err)
+{
+	SPULSE_CLEANUP(stacks) stacks = NULL;
+	int r = spulse_replay_stacks(replay, &stacks, err);
+
+	return r < 0 ? r : walk_ids(stacks, spulse_replay_source(replay), counts, err);
+}
+
+static int read_batch(struct spulse_tail *tail, struct counts *counts, struct spulse_error **err)
+{
+	SPULSE_CLEANUP(stacks) stacks = NULL;
+	const struct spulse_batch *batch;
+	int r = spulse_tail_poll(tail, &batch, err);
+
+	if (r == 0)
+		r = spulse_batch_stacks(batch, &stacks, err);
+	return r < 0 ? r : walk_ids(stacks, spulse_tail_source(tail), counts, err);
+}
+
+static int read_tail(const char *path, uint64_t samples, struct counts *counts,
+		     struct spulse_error **err)
+{
+	SPULSE_CLEANUP(tail) tail = NULL;
+	double begin = seconds();
+	int r = spulse_tail_open(path, &tail, err);
+
+	while (r >= 0 && counts->samples < samples) {
+		r = spulse_tail_wait(tail, 1000000000, NULL, err);
+		if (r > 0)
+			r = read_batch(tail, counts, err);
+	}
+	printf("cpu_seconds=%.6f\n", seconds() - begin);
 	return r;
 }
 
@@ -130,7 +168,7 @@ static int read_replay(const char *mode, const char *path, struct counts *counts
 	else if (r == 0 && !strcmp(mode, "frames"))
 		r = walk_frames(replay, counts, err);
 	else if (r == 0 && !strcmp(mode, "ids"))
-		r = walk_ids(replay, counts, err);
+		r = replay_ids(replay, counts, err);
 	printf("open_seconds=%.6f walk_seconds=%.6f\n", opened - begin, seconds() - opened);
 	return r;
 }
@@ -141,11 +179,14 @@ int main(int argc, char **argv)
 	struct counts counts = {0};
 	int r;
 
-	if (argc != 3) {
-		fprintf(stderr, "usage: spool_read open|samples|blocks|frames|ids|snapshot FILE\n");
+	if (argc != 3 && (argc != 4 || strcmp(argv[1], "tail") != 0)) {
+		fprintf(stderr, "usage: spool_read open|samples|blocks|frames|ids|snapshot FILE\n"
+				"       spool_read tail FILE SAMPLES\n");
 		return 2;
 	}
-	if (!strcmp(argv[1], "snapshot"))
+	if (argc == 4)
+		r = read_tail(argv[2], strtoull(argv[3], NULL, 10), &counts, &err);
+	else if (!strcmp(argv[1], "snapshot"))
 		r = read_snapshot(argv[2], &counts, &err);
 	else
 		r = read_replay(argv[1], argv[2], &counts, &err);

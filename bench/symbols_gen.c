@@ -2,8 +2,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Writes a spool whose frames are given addresses: of an ELF file as its own tables state them, or
- * of the kernel. They are read from stdin, hexadecimal; so many of them make one stack.
- * usage: symbols-gen ELF|kernel DEPTH 3|4 OUT < ADDRESSES
+ * of the kernel, or of code that no file holds. They are read from stdin, hexadecimal; so many of
+ * them make one stack. The process is number 1000.
+ * usage: symbols-gen ELF|kernel|jit DEPTH 3|4 OUT < ADDRESSES
  */
 #include <stackpulse/stackpulse.h>
 
@@ -30,6 +31,7 @@ struct generator {
 	struct spulse_spool_writer *writer;
 	struct segment segments[SEGMENTS];
 	size_t segment_count;
+	enum spulse_frame_mode mode; /* of frames without a file */
 	struct spulse_frame frames[DEPTH_MAX];
 	size_t depth, filled;
 	uint64_t ns;
@@ -85,7 +87,7 @@ static bool frame_of(const struct generator *g, uint64_t address, struct spulse_
 	if (!g->segment_count) {
 		*frame = (struct spulse_frame){.abs_ip = address, .file_relative_ip = address,
 					       .module_id = SPULSE_NO_MODULE,
-					       .mode = SPULSE_FRAME_KERNEL};
+					       .mode = g->mode};
 		return true;
 	}
 	for (size_t i = 0; i < g->segment_count; i++)
@@ -113,8 +115,10 @@ static int flush(struct generator *g, struct spulse_error **err)
 static int generate(struct generator *g, const char *what, struct spulse_error **err)
 {
 	uint64_t address;
-	int r = strcmp(what, "kernel") ? add_modules(g, what, err) : 0;
+	bool kernel = !strcmp(what, "kernel"), jit = !strcmp(what, "jit");
+	int r = kernel || jit ? 0 : add_modules(g, what, err);
 
+	g->mode = kernel ? SPULSE_FRAME_KERNEL : SPULSE_FRAME_USER;
 	while (!r && scanf("%" SCNx64, &address) == 1) {
 		if (frame_of(g, address, &g->frames[g->filled]))
 			g->filled++;
@@ -136,7 +140,7 @@ int main(int argc, char **argv)
 
 	g.depth = argc == 5 ? strtoul(argv[2], NULL, 10) : 0;
 	if (!g.depth || g.depth > DEPTH_MAX) {
-		fprintf(stderr, "usage: symbols-gen ELF|kernel DEPTH 3|4 OUT < ADDRESSES\n");
+		fprintf(stderr, "usage: symbols-gen ELF|kernel|jit DEPTH 3|4 OUT < ADDRESSES\n");
 		return 2;
 	}
 	header.format = strtoul(argv[3], NULL, 10);

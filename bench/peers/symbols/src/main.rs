@@ -2,10 +2,14 @@
 // SPDX-License-Identifier: MIT
 //! The same work as the parts of bench/symbolize, by other libraries.
 //! usage: symbols-peer blazesym ELF < ADDRESSES   (hexadecimal file addresses, 32 for each call)
+//!        symbols-peer kernel SPOOL KALLSYMS
+//!        symbols-peer maps SPOOL FOLDER
 use std::io::Read;
 
 use blazesym::symbolize::source::{Elf, Source};
 use blazesym::symbolize::{Input, Symbolizer};
+use stackpulse::spool::Replay;
+use stackpulse::symbolize::{KernelSymbolSource, SymbolizerBuilder};
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 
@@ -34,11 +38,25 @@ fn blazesym(path: &str) -> Outcome {
     Ok(())
 }
 
+/// Resolves a whole spool; prints how many frames there were.
+fn resolve(path: &str, set: impl FnOnce(SymbolizerBuilder) -> SymbolizerBuilder) -> Outcome {
+    let reader = Replay::open(path)?;
+    let mut symbolizer = set(reader.symbolizer()).build()?;
+    let mut frames = 0;
+    for sample in reader.samples() {
+        frames += symbolizer.resolve(sample.stack())?.frames().count();
+    }
+    println!("frames={frames}");
+    Ok(())
+}
+
 fn main() -> Outcome {
     let args: Vec<String> = std::env::args().collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     match args[..] {
         [_, "blazesym", path] => blazesym(path),
-        _ => Err("usage: symbols-peer blazesym ELF < ADDRESSES".into()),
+        [_, "kernel", spool, table] => resolve(spool, |b| b.kernel_symbols(KernelSymbolSource::File(table.into()))),
+        [_, "maps", spool, folder] => resolve(spool, |b| b.perf_map_dir(folder)),
+        _ => Err("usage: symbols-peer blazesym ELF | kernel SPOOL KALLSYMS | maps SPOOL FOLDER".into()),
     }
 }
