@@ -13,5 +13,8 @@ struct spulse_spool_header spool_copy_header(const struct spulse_source *source)
  */
 int spool_copy_events(const struct spulse_replay *replay, struct spulse_spool_writer *writer,
 		      struct spulse_error **err);
+/* The same without annotations; other modules have other ids then. */
+int spool_copy_plain_events(const struct spulse_replay *replay, struct spulse_spool_writer *writer,
+			    struct spulse_error **err);
 
 #endif

@@ -1,8 +1,9 @@
 // SPDX-FileCopyrightText: StackPulse contributors
 // SPDX-License-Identifier: MIT
-//! Reads a spool: `dump`, `replay` (one pass), `frames` (one pass over every frame), `open`
-//! (checks it only), `snapshot` (all in memory, for its peak), `resolve` or `names`.
-//! usage: peer-read dump|replay|frames|open|snapshot|resolve|names 3|4 FILE
+//! Reads a spool: `dump`, `dump-many` (many files, by any reader), `replay` (one pass), `frames` (one
+//! pass over every frame), `open` (checks it only), `snapshot` (all in memory, for its peak),
+//! `resolve` or `names`.
+//! usage: peer-read dump-many, or peer-read dump|replay|frames|open|snapshot|resolve|names 3|4 FILE
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
@@ -52,27 +53,40 @@ fn sample_json(time: u128, pid: i32, tid: i32, frames: impl FnOnce(&mut String))
     Ok(())
 }
 
-fn dump3(path: &str) -> Outcome {
-    let reader = format3::Replay::open(path)?;
-    for stack in reader.stacks() {
-        let time = stack.timestamp().as_nanos();
-        sample_json(time, stack.pid().get(), stack.tid().get(), |line| {
-            for context in stack.contexts() {
-                if context.frame.is_truncated_stack_marker() {
-                    frame_json(line, "truncated", 0, None);
-                    continue;
-                }
-                let mode = match context.frame.mode {
-                    format3::spool::FrameMode::Kernel => "kernel",
-                    _ => "user",
-                };
-                let module = context.module.as_ref();
-                let module = module.map(|m| (m.module.path().as_bytes(), m.file_relative_ip));
-                frame_json(line, mode, context.frame.abs_ip, module);
+fn stack3(stack: format3::spool::SampleStack<'_>) -> Outcome {
+    let time = stack.timestamp().as_nanos();
+    sample_json(time, stack.pid().get(), stack.tid().get(), |line| {
+        for context in stack.contexts() {
+            if context.frame.is_truncated_stack_marker() {
+                frame_json(line, "truncated", 0, None);
+                continue;
             }
-        })?;
+            let mode = match context.frame.mode {
+                format3::spool::FrameMode::Kernel => "kernel",
+                _ => "user",
+            };
+            let module = context.module.as_ref();
+            let module = module.map(|m| (m.module.path().as_bytes(), m.file_relative_ip));
+            frame_json(line, mode, context.frame.abs_ip, module);
+        }
+    })
+}
+
+fn dump3(reader: &str, path: &str) -> Outcome {
+    match reader {
+        "snapshot" => format3::Snapshot::open(path)?.stacks().try_for_each(stack3),
+        "tail" => {
+            let mut tail = format3::Tail::open(path)?;
+            loop {
+                let batch = tail.poll()?;
+                batch.stacks().try_for_each(stack3)?;
+                if !batch.has_more() {
+                    return Ok(());
+                }
+            }
+        }
+        _ => format3::Replay::open(path)?.stacks().try_for_each(stack3),
     }
-    Ok(())
 }
 
 fn path_bytes(path: &Path) -> &[u8] {
@@ -80,27 +94,57 @@ fn path_bytes(path: &Path) -> &[u8] {
     path.as_os_str().as_bytes()
 }
 
-fn dump4(path: &str) -> Outcome {
+fn sample4(sample: format4::spool::Sample<'_>) -> Outcome {
     use format4::spool::RawFrame;
-    let reader = format4::Replay::open(path)?;
-    for sample in reader.samples() {
-        let time = sample.monotonic_timestamp().as_nanos();
-        sample_json(time, sample.pid().get(), sample.tid().get(), |line| {
-            for frame in sample.stack().frames() {
-                match frame {
-                    RawFrame::TruncatedStack => frame_json(line, "truncated", 0, None),
-                    RawFrame::Native { address, address_space, mapping } => {
-                        let mode = match address_space {
-                            format4::profile::AddressSpace::Kernel => "kernel",
-                            _ => "user",
-                        };
-                        let module = mapping.as_ref();
-                        let module = module.map(|m| (path_bytes(m.path()), m.file_relative_address()));
-                        frame_json(line, mode, address, module);
-                    }
+    let time = sample.monotonic_timestamp().as_nanos();
+    sample_json(time, sample.pid().get(), sample.tid().get(), |line| {
+        for frame in sample.stack().frames() {
+            match frame {
+                RawFrame::TruncatedStack => frame_json(line, "truncated", 0, None),
+                RawFrame::Native { address, address_space, mapping } => {
+                    let mode = match address_space {
+                        format4::profile::AddressSpace::Kernel => "kernel",
+                        _ => "user",
+                    };
+                    let module = mapping.as_ref();
+                    let module = module.map(|m| (path_bytes(m.path()), m.file_relative_address()));
+                    frame_json(line, mode, address, module);
                 }
             }
-        })?;
+        }
+    })
+}
+
+fn dump4(reader: &str, path: &str) -> Outcome {
+    match reader {
+        "snapshot" => format4::Snapshot::open(path)?.samples().try_for_each(sample4),
+        "tail" => {
+            let mut tail = format4::Tail::open(path)?;
+            loop {
+                let batch = tail.poll()?;
+                batch.samples().try_for_each(sample4)?;
+                if !batch.has_more() {
+                    return Ok(());
+                }
+            }
+        }
+        _ => format4::Replay::open(path)?.samples().try_for_each(sample4),
+    }
+}
+
+/// Each line of stdin is "READER VERSION FILE"; "end" or "error ..." follows a file's samples.
+fn dump_many() -> Outcome {
+    for line in std::io::stdin().lines() {
+        let line = line?;
+        let outcome = match line.splitn(3, ' ').collect::<Vec<_>>()[..] {
+            [reader, "3", file] => dump3(reader, file),
+            [reader, "4", file] => dump4(reader, file),
+            _ => return Err(format!("not \"READER VERSION FILE\": {line}").into()),
+        };
+        match outcome {
+            Ok(()) => println!("end"),
+            Err(error) => println!("error {error}"),
+        }
     }
     Ok(())
 }
@@ -231,8 +275,9 @@ fn main() -> Outcome {
     let args: Vec<String> = std::env::args().collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     match args[..] {
-        [_, "dump", "3", file] => dump3(file),
-        [_, "dump", "4", file] => dump4(file),
+        [_, "dump-many"] => dump_many(),
+        [_, "dump", "3", file] => dump3("replay", file),
+        [_, "dump", "4", file] => dump4("replay", file),
         [_, "replay", "3", file] => replay3(file, false),
         [_, "replay", "4", file] => replay4(file, false),
         [_, "frames", "3", file] => replay3(file, true),
