@@ -9,6 +9,7 @@
 #include "recorder.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -31,7 +32,12 @@ struct attaching {
 
 static int gone(pid_t pid, int errnum, struct spulse_error **err)
 {
-	/* A missing file in /proc is how a missing process shows. */
+	/* A missing file in /proc is how a missing process shows, and one that is hidden from us. */
+	if (errnum == ENOENT && kill(pid, 0) < 0 && errno == EPERM)
+		return err_file(err, SPULSE_ERROR_PERMISSION, EACCES, NULL,
+				"process %d belongs to another user and /proc hides it (mounted "
+				"with hidepid); it helps to run as that user or as root",
+				pid);
 	return err_file(err, SPULSE_ERROR_TARGET_GONE, errnum == ENOENT ? ESRCH : errnum, NULL,
 			"process %d is gone", pid);
 }

@@ -47,7 +47,8 @@ def wrong_usage():
                  ["record", "-F"], ["record", "--"], ["record", "-p", "abc"], ["record", "-p", "-3"],
                  ["record", "-p", "1", "--", "true"], ["record", "--format", "5", "--", "true"],
                  ["record", "--mode", "jump", "-p", "1"], ["record", "--stack-size", "-1", "--", "true"],
-                 ["record", "-d", "soon", "--", "true"], ["no-such-command"], ["report", "--bogus"],
+                 ["record", "-F", "0", "--", "true"], ["record", "--stack-size", "0", "--", "true"],
+                 ["record", "--stack-size", "65529", "--", "true"], ["record", "-d", "soon", "--", "true"], ["no-such-command"], ["report", "--bogus"],
                  ["report", "a", "b", "c"]):
         r = tool(*args)
         check(r.returncode == 2, f"{args}: exit status {r.returncode}, not 2: {r.stderr}")

@@ -109,6 +109,15 @@ size_t live_samples_of(pid_t pid, pid_t tid)
 	return n;
 }
 
+void live_forget(void)
+{
+	spulse_recorder_free(live.recorder);
+	live.recorder = NULL;
+	spulse_snapshot_free(live.snapshot);
+	live.snapshot = NULL;
+	unlink(live.path);
+}
+
 static bool ends_with(const char *text, const char *end)
 {
 	size_t n = strlen(text), m = strlen(end);
@@ -199,7 +208,9 @@ static void measure(struct live_report *report)
 
 		if (spulse_stack_depth(stack) > report->frames)
 			report->frames = spulse_stack_depth(stack);
-		while ((frame = spulse_frame_iter_next(&iter)))
+		frame = spulse_frame_iter_next(&iter);
+		report->without_module += frame && frame->module_id == SPULSE_NO_MODULE;
+		for (; frame; frame = spulse_frame_iter_next(&iter))
 			report->kernel_frames += frame->mode == SPULSE_FRAME_KERNEL;
 	}
 	spulse_stacks_free(stacks);
@@ -208,11 +219,12 @@ static void measure(struct live_report *report)
 static int record_a_while(struct live_report *report, enum spulse_attach_mode mode,
 			  const struct spulse_recorder_options *options, struct spulse_error **err)
 {
+	uint64_t wanted = live.wanted_samples ? live.wanted_samples : 20;
 	struct spulse_recording_summary now = {.size = sizeof(now)};
 	int r = spulse_recorder_attach(live.target.pid, live.path, mode, options, &live.recorder,
 				       err);
 
-	for (int i = 0; i < 500 && r == 0 && now.samples < 20; i++) {
+	for (int i = 0; i < 500 && r == 0 && now.samples < wanted; i++) {
 		r = spulse_recorder_poll(live.recorder, 20000000, NULL, err);
 		spulse_recorder_summary(live.recorder, &now);
 	}

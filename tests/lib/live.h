@@ -18,6 +18,7 @@ struct live {
 	struct spulse_recording_summary summary;
 	struct spulse_snapshot *snapshot;
 	const struct spulse_source *source;
+	uint64_t wanted_samples; /* by live_try(); 0 = 20 */
 };
 extern struct live live;
 
@@ -35,6 +36,8 @@ void live_poll_for(int milliseconds);
 void live_poll_until(uint64_t samples);
 /* Finishes and opens what was written; every sample event must be accounted for. */
 void live_finish(void);
+/* Ends the recording, for another one of the same target. */
+void live_forget(void);
 /* Samples of a process (0: any) and a thread (0: any). */
 size_t live_samples_of(pid_t pid, pid_t tid);
 /* Samples, of a process or any, that have an innermost frame in a module of that path's end. */
@@ -49,6 +52,7 @@ struct live_report {
 	uint64_t samples, smallest_ring, largest_ring, soft_descriptors;
 	size_t frames; /* of the deepest stack */
 	size_t kernel_frames;
+	size_t without_module; /* samples whose innermost frame is in none */
 	bool kernel_enabled;
 	int error; /* of the preparation: errno */
 };

@@ -17,6 +17,7 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -136,6 +137,26 @@ static void the_process_of_another_user_is_refused_and_left_alone(void **state)
 	expect_denied(&report);
 	report = live_in_child(try_running);
 	expect_denied(&report);
+}
+
+static void try_hidden(struct live_report *report)
+{
+	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+	    mount("proc", "/proc", "proc", 0, "hidepid=2") < 0)
+		report->error = EPERM;
+	else
+		try_as_user(report, SPULSE_ATTACH_STOP);
+}
+
+static void a_hidden_process_is_not_said_to_be_gone(void **state)
+{
+	struct live_report report;
+
+	(void)state;
+	live.target = target_start(burn_on);
+	report = live_in_child(try_hidden);
+	assert_int_equal(report.result, -SPULSE_ERROR_PERMISSION);
+	assert_non_null(strstr(report.message, "hidepid"));
 }
 
 static void burn_undumpable(struct target *self)
@@ -557,6 +578,72 @@ static void processes_of_another_pid_namespace_have_our_numbers(void **state)
 	spulse_array_free(children);
 }
 
+/* ---- processes that changed ---- */
+
+static void leave_the_leader(struct target *self)
+{
+	pthread_t thread;
+
+	pthread_create(&thread, NULL, burn_thread, NULL);
+	target_ready(self);
+	syscall(SYS_exit, 0);
+}
+
+/* Its folder in /proc shows a zombie without mappings. */
+static void a_process_whose_leader_ended_is_attached(void **state)
+{
+	(void)state;
+	live.target = target_start(leave_the_leader);
+	while (target_state(live.target.pid) != 'Z')
+		usleep(1000);
+	for (int mode = SPULSE_ATTACH_RUNNING; mode <= SPULSE_ATTACH_STOP; mode++) {
+		live_attach(mode, LIVE_OPTIONS(.annotate = true));
+		assert_int_equal(
+			spulse_recorder_process_is_active(live.recorder, live.target.pid, NULL), 1);
+		live_poll_until(20);
+		live_finish();
+		assert_true(live_samples_of(live.target.pid, 0) >= 20);
+		assert_true(live_samples_in(live.target.pid, "/test_attach") >= 15);
+		live_forget();
+	}
+}
+
+static void hide_when_told(struct target *self)
+{
+	if (!live_become(LIVE_USER, 0))
+		_exit(1);
+	target_ready(self);
+	burn(200);
+	prctl(PR_SET_DUMPABLE, 0);
+	burn_on(self);
+}
+
+static void try_long(struct live_report *report)
+{
+	if (!live_become(LIVE_USER, 0)) {
+		report->error = EPERM;
+		return;
+	}
+	live.wanted_samples = 500;
+	live_try(report, SPULSE_ATTACH_STOP, LIVE_OPTIONS());
+}
+
+/* What is known of its mappings is kept. */
+static void a_process_that_hides_itself_later_is_sampled_on(void **state)
+{
+	struct live_report report;
+
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	live.target = target_start(hide_when_told);
+	report = live_in_child(try_long);
+	if (report.result < 0)
+		fail_msg("%s", report.message);
+	assert_true(report.samples >= 500);
+	assert_true(report.without_module < report.samples / 20);
+}
+
 /* ---- the end ---- */
 
 static void a_zombie_is_gone(void **state)
@@ -585,6 +672,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_failed_attach_lets_the_target_run),
 		TEST(the_process_of_another_user_is_refused_and_left_alone),
+		TEST(a_hidden_process_is_not_said_to_be_gone),
 		TEST(a_process_that_is_not_dumpable_is_refused),
 		TEST(maps_that_cannot_be_read_do_not_end_an_attach),
 		TEST(kernel_frames_that_are_refused_are_left_out),
@@ -596,6 +684,8 @@ int main(void)
 		TEST(odd_names_are_no_obstacle),
 		TEST(a_process_id_that_is_used_again_is_another_process),
 		TEST(processes_of_another_pid_namespace_have_our_numbers),
+		TEST(a_process_whose_leader_ended_is_attached),
+		TEST(a_process_that_hides_itself_later_is_sampled_on),
 		TEST(a_zombie_is_gone),
 	};
 
