@@ -300,7 +300,10 @@ int err_prefix(struct spulse_error **err, const char *format, ...)
 
 int err_retype(struct spulse_error **err, enum spulse_error_kind kind)
 {
-	if (err && *err && *err != &no_memory)
+	/* What memory ran out for is no other kind: the object says so, and so must the result. */
+	if (err && *err == &no_memory)
+		return -SPULSE_ERROR_NO_MEMORY;
+	if (err && *err)
 		(*err)->kind = kind;
 	return -(int)kind;
 }

@@ -40,7 +40,10 @@ enum spulse_error_kind err_kind_of_errno(int errnum);
  */
 int err_prefix(struct spulse_error **err, const char *format, ...) SPULSE_PRINTF(2, 3);
 
-/* Changes the kind of a fresh error that nobody has seen yet; returns -kind. */
+/*
+ * Changes the kind of a fresh error that nobody has seen yet; returns -kind. That memory ran out
+ * stays what it is.
+ */
 int err_retype(struct spulse_error **err, enum spulse_error_kind kind);
 
 /* Attaches a second failure to *err (taken over; freed when err is NULL). */

@@ -50,7 +50,7 @@ static void drop_frames(struct spulse_symbolizer *sym, struct process *process, 
 	struct u64map_slot *slot;
 	size_t i = 0;
 
-	while ((slot = u64map_next(&process->frames, &i))) {
+	while (!sym->ending && (slot = u64map_next(&process->frames, &i))) {
 		bool keep = flags && !(slot->value >> 32 & flags);
 
 		/* Without memory to keep it a frame is made again when it is asked for. */
