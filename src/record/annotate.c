@@ -163,12 +163,14 @@ int annotate_build_id(struct spulse_recorder *rec, const struct rec_module *modu
 		      struct spulse_error **err)
 {
 	char key[32], text[2 * MAX_BUILD_ID + 1];
-	const uint8_t *id;
-	size_t len = 0;
+	const uint8_t *id = module->map.build_id;
+	size_t len = module->map.build_id_len;
 
-	if (!rec_annotates(rec) || !module->file)
+	if (!rec_annotates(rec))
 		return 0;
-	id = image_build_id(module->file, &len);
+	/* What was recorded counts more than the file that is there now. */
+	if (!len && module->file)
+		id = image_build_id(module->file, &len);
 	if (!id || !len || len > MAX_BUILD_ID)
 		return 0;
 	snprintf(key, sizeof(key), "build-id/%" PRIu32, module->id);

@@ -258,6 +258,8 @@ int modules_map(struct spulse_recorder *rec, struct rec_process *process,
 	m.map.build_id = NULL;
 	m.map.build_id_len = 0;
 	r = add_module(rec, process, &m, err);
+	m.map.build_id = mapping->build_id;
+	m.map.build_id_len = mapping->build_id_len;
 	return r < 0 ? r : annotate_build_id(rec, &m, err);
 }
 
