@@ -32,7 +32,7 @@ struct attaching {
 
 static int gone(pid_t pid, int errnum, struct spulse_error **err)
 {
-	/* A missing file in /proc is how a missing process shows, and one that is hidden from us. */
+	/* A missing file in /proc is how a missing process shows, and a hidden one. */
 	if (errnum == ENOENT && kill(pid, 0) < 0 && errno == EPERM)
 		return err_file(err, SPULSE_ERROR_PERMISSION, EACCES, NULL,
 				"process %d belongs to another user and /proc hides it (mounted "

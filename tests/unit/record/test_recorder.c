@@ -494,6 +494,33 @@ static void rings_that_are_not_read_lose_samples_and_say_so(void **state)
 	assert_int_equal(count, 1);
 }
 
+/* Its threads share the events of the leader, which itself only waits. */
+static void losses_are_named_by_thread(void **state)
+{
+	const struct spulse_loss *losses;
+	uint64_t sum = 0, of_others = 0;
+	size_t n;
+
+	(void)state;
+	live.target = target_start(start_threads_when_told);
+	live_attach(SPULSE_ATTACH_STOP, LIVE_OPTIONS(.ring_buffer_stacks = 1));
+	target_tell(&live.target);
+	for (int i = 0; i < 15; i++) {
+		usleep(50000);
+		live_poll_for(20);
+	}
+	live_finish();
+	losses = spulse_recorder_losses(live.recorder, &n);
+	assert_true(n >= 2);
+	for (size_t i = 0; i < n; i++) {
+		assert_int_equal(losses[i].pid, live.target.pid);
+		sum += losses[i].lost;
+		of_others += losses[i].tid == live.target.pid ? 0 : losses[i].lost;
+	}
+	assert_int_equal(sum, live.summary.lost_events);
+	assert_true(of_others >= sum * 8 / 10);
+}
+
 static void burn_and_end(struct target *self)
 {
 	target_ready(self);
@@ -975,6 +1002,7 @@ int main(void)
 		TEST(a_paused_recording_takes_no_samples),
 		TEST(what_is_in_the_rings_at_the_end_is_written),
 		TEST(rings_that_are_not_read_lose_samples_and_say_so),
+		TEST(losses_are_named_by_thread),
 		TEST(a_signal_ends_a_poll_without_an_error),
 		TEST(the_last_samples_of_an_ended_process_have_modules),
 		TEST(both_events_record),
