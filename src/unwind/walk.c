@@ -383,6 +383,8 @@ enum walk_next walk_row(struct walk *w)
 	if (!row_return_address(w, &row, map->bias, cfa, &ra))
 		return lost(w, SPULSE_UNWIND_FALLBACK_NO_RETURN_ADDRESS);
 	row_registers(w, &row, map->bias, cfa, &next);
+	if (!(next.known >> sp_number(w) & 1))
+		return lost(w, SPULSE_UNWIND_FALLBACK_NO_CFA);
 	return enter_caller(w, &next, ra, row.signal);
 }
 

@@ -116,6 +116,34 @@ static void test_registers_behind_a_slow_row(void **state)
 	}
 }
 
+/* A stack pointer by a rule of its own that cannot be told: the caller has no stack to go on with.
+ */
+static void test_stack_pointer_that_is_lost(void **state)
+{
+	/* At CFA + 512, which was not captured; undefined; by an expression that is broken. */
+	static const uint8_t rows[][8] = {{0x11, RSP, 0x40}, {0x07, RSP}, {0x16, RSP, 1, 0x22}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct unwind_world *w = world_with(rows[i], sizeof(rows[i]));
+
+		put(w, 0, PLAIN + BACK);
+		put(w, 1, END + BACK);
+		world_walk(w, OTHER, 8);
+		assert_int_equal(w->result.count, 1);
+		assert_int_equal(w->result.end, UNW_TRUNCATED);
+		/* Frame pointers may lead on, unless it is the bytes that are missing. */
+		w->regs.value[RBP] = AT(4);
+		put(w, 5, END + BACK);
+		world_walk(w, OTHER, 8);
+		if (i == 0)
+			world_expect_error(w, STACK_TRUNCATED, OTHER);
+		else
+			world_expect(w, UNW_COMPLETE, OTHER, END + BACK - 1);
+		world_free(w);
+	}
+}
+
 /* ---- signal frames ---- */
 
 /* Offsets of registers in a signal frame, in words from sp at the restorer. */
@@ -258,6 +286,7 @@ int main(void)
 		cmocka_unit_test(test_return_address_in_a_register),
 		cmocka_unit_test(test_registers_in_registers),
 		cmocka_unit_test(test_registers_behind_a_slow_row),
+		cmocka_unit_test(test_stack_pointer_that_is_lost),
 		cmocka_unit_test(test_signal_frame),
 		cmocka_unit_test(test_signal_on_an_alternate_stack),
 		cmocka_unit_test(test_registers_behind_a_signal),
