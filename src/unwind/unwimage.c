@@ -122,9 +122,12 @@ static bool section_table(struct image *image, const char *name, struct table *t
 static bool memory_table(struct unw_image *image, unsigned int slot, uint64_t addr, uint64_t len,
 			 struct table *table)
 {
-	uint8_t *copy;
+	uint8_t *copy, last;
 
 	if (!len || len > MAX_TABLE_BYTES || image->copies[slot])
+		return false;
+	/* A segment may claim more than its file has: no memory for that. */
+	if (image_read_address(image->image, addr + len - 1, &last, 1, NULL) < 0)
 		return false;
 	copy = malloc(len);
 	if (!copy)
