@@ -18,8 +18,54 @@ static bool is_memory(const struct proc_map *map)
 	       !strcmp(map->path, "[stack]") || has_prefix(map->path, "[anon:");
 }
 
-static struct rec_mapping mapping_of(const struct proc_map *map)
+static bool is_file(const struct proc_map *map)
 {
+	return map->inode && map->path[0] == '/' && !has_prefix(map->path, "/anon_hugepage");
+}
+
+static bool same_file(const struct proc_map *a, const struct proc_map *b)
+{
+	return a->inode == b->inode && a->dev_major == b->dev_major &&
+	       a->dev_minor == b->dev_minor && a->path_len == b->path_len &&
+	       !memcmp(a->path, b->path, a->path_len);
+}
+
+/* The next mapping of a file before (step -1) or behind one, without a gap on the way. */
+static const struct proc_map *file_beside(const struct proc_maps *maps, size_t index, int step)
+{
+	for (size_t i = index; step < 0 ? i > 0 : i + 1 < maps->maps.len; i += step) {
+		const struct proc_map *at = &maps->maps.data[i], *next = at + step;
+
+		if (step < 0 ? next->end != at->start : next->start != at->end)
+			return NULL;
+		if (is_file(next))
+			return next;
+	}
+	return NULL;
+}
+
+/*
+ * A program may copy its own code to anonymous memory and move that over the original, to have it
+ * in huge pages. What then lies between two pieces of one file, at just the distance that they
+ * have in the file, is still that file's code. The file's piece before it, or NULL.
+ */
+static const struct proc_map *moved_from(const struct proc_maps *maps, size_t index)
+{
+	const struct proc_map *map = &maps->maps.data[index], *before, *behind;
+
+	if (map->path_len && !has_prefix(map->path, "[anon:") &&
+	    !has_prefix(map->path, "/anon_hugepage"))
+		return NULL;
+	before = file_beside(maps, index, -1);
+	behind = before ? file_beside(maps, index, 1) : NULL;
+	return behind && same_file(before, behind) &&
+			       behind->start - before->start == behind->offset - before->offset ?
+		       before : NULL;
+}
+
+static struct rec_mapping mapping_of(const struct proc_maps *maps, size_t index)
+{
+	const struct proc_map *map = &maps->maps.data[index], *file = moved_from(maps, index);
 	struct rec_mapping mapping = {
 		.start = map->start,
 		.end = map->end,
@@ -31,7 +77,14 @@ static struct rec_mapping mapping_of(const struct proc_map *map)
 		.path_len = map->path_len,
 	};
 
-	if (!map->path_len) {
+	if (file) {
+		mapping.offset = file->offset + (map->start - file->start);
+		mapping.inode = file->inode;
+		mapping.dev_major = file->dev_major;
+		mapping.dev_minor = file->dev_minor;
+		mapping.path = file->path;
+		mapping.path_len = file->path_len;
+	} else if (!map->path_len) {
 		mapping.path = "//anon";
 		mapping.path_len = strlen(mapping.path);
 	}
@@ -86,7 +139,7 @@ static int register_all(struct spulse_recorder *rec, struct rec_process *process
 
 		if (!maps->maps.data[i].exec)
 			continue;
-		mapping = mapping_of(&maps->maps.data[i]);
+		mapping = mapping_of(maps, i);
 		r = modules_map(rec, process, &mapping, err);
 		if (r == 0)
 			r = python_check(rec, process, &mapping, time, err);
@@ -140,7 +193,7 @@ static bool is_known(const struct rec_process *process, const struct proc_maps *
 
 		if (!maps->maps.data[i].exec)
 			continue;
-		seen = mapping_of(&maps->maps.data[i]);
+		seen = mapping_of(maps, i);
 		m = modules_find(&process->modules, seen.start);
 		if (!m || m->map.start != seen.start || m->map.end != seen.end ||
 		    m->map.offset != seen.offset || m->map.inode != seen.inode ||
