@@ -191,18 +191,11 @@ static int get_pinned(struct cursor *c, struct decoder *d, uint64_t id, uint64_t
 		return cursor_bad(c, "refers to module %" PRIu64 ", expected less than %zu", id,
 				  d->source->modules.len);
 	m = d->source->modules.data[id];
-	if (value < m->file_offset || m->end < m->start ||
-	    value - m->file_offset >= m->end - m->start)
+	if (!source_pin(m, value, frame))
 		return cursor_bad(c, "frame at 0x%" PRIx64 ", expected an address of module %"
 				     PRIu64 ", which has 0x%" PRIx64 " bytes from 0x%" PRIx64 " on",
 				  value, id, m->end < m->start ? 0 : m->end - m->start,
 				  m->file_offset);
-	*frame = (struct spulse_frame){
-		.file_relative_ip = value,
-		.abs_ip = m->start + (value - m->file_offset),
-		.module_id = id,
-		.mode = m->is_kernel ? SPULSE_FRAME_KERNEL : SPULSE_FRAME_USER,
-	};
 	return FIELD_OK;
 }
 
@@ -338,65 +331,6 @@ static int decode_record(struct cursor *c, struct decoder *d, int tag)
 			  d->source->header.format >= 4 ? 9 : 8);
 }
 
-static bool node_fits(const struct spulse_source *source, uint64_t expected, uint64_t id,
-		      uint64_t prefix, uint64_t frame)
-{
-	return id == expected && id < NODE_ROOT && (prefix < id || prefix == NODE_ROOT) &&
-	       frame < source->frames.len;
-}
-
-/* Many nodes at once, if all of them are right. */
-static bool take_node_block(struct decoder *d)
-{
-	struct spulse_source *source = d->source;
-	struct three_numbers nodes[64];
-	const uint8_t *p = d->p;
-	size_t count = run_take_numbers(&p, d->end, TAG_STACK_NODE, nodes,
-					sizeof(nodes) / sizeof(*nodes));
-	bool right = count > 0;
-
-	for (size_t i = 0; i < count; i++)
-		right &= node_fits(source, source->nodes.len + i, nodes[i].first, nodes[i].second,
-				   nodes[i].third);
-	if (!right || !source_reserve_nodes(source, count))
-		return false;
-	for (size_t i = 0; i < count; i++)
-		source_add_node(source, nodes[i].second, nodes[i].third);
-	d->p = p;
-	return true;
-}
-
-static bool take_node(struct decoder *d)
-{
-	uint64_t id, prefix, frame;
-	const uint8_t *p = take_uv(d->p + 1, &id);
-
-	if (p)
-		p = take_uv(p, &prefix);
-	if (p)
-		p = take_uv(p, &frame);
-	if (!p || !node_fits(d->source, d->source->nodes.len, id, prefix, frame) ||
-	    !source_add_node(d->source, prefix, frame))
-		return false;
-	d->p = p;
-	return true;
-}
-
-/*
- * Nodes that stand one after another and are plainly right, which is what most definitions are.
- * Whatever is wrong, or at the end of the window, is left where it is. Returns whether there was
- * any.
- */
-static bool take_nodes(struct decoder *d)
-{
-	const uint8_t *begin = d->p;
-
-	while (d->end - d->p >= SMALL_RECORD_MAX && *d->p == TAG_STACK_NODE)
-		if (!take_node_block(d) && !take_node(d))
-			break;
-	return d->p != begin;
-}
-
 static void cursor_at(struct cursor *c, const struct decoder *d)
 {
 	c->p = d->p;
@@ -432,7 +366,7 @@ int decode_slow(struct decoder *d, struct spulse_error **err)
 	int r, tag;
 
 	d->record_offset = decode_offset(d);
-	if (take_nodes(d)) {
+	if (decode_plain(d)) {
 		d->pid = 0;
 		return TAG_STACK_NODE;
 	}
@@ -508,70 +442,4 @@ void decode_set_limit(struct decoder *d, uint64_t limit)
 void decode_release(struct decoder *d)
 {
 	input_release(&d->in);
-}
-
-static int skip_numbers(struct cursor *c, int count)
-{
-	uint64_t ignored;
-
-	while (count--)
-		TRY(get_uv(c, &ignored));
-	return FIELD_OK;
-}
-
-static int skip_blob(struct cursor *c)
-{
-	const uint8_t *ignored;
-	uint64_t len;
-
-	TRY(get_uv(c, &len));
-	return get_bytes(c, len, &ignored);
-}
-
-static int skip_module(struct cursor *c)
-{
-	uint8_t ignored;
-
-	TRY(skip_numbers(c, 9));
-	TRY(get_byte(c, &ignored));
-	return skip_blob(c);
-}
-
-static int skip_jit_module(struct cursor *c)
-{
-	uint64_t count;
-
-	TRY(skip_module(c));
-	TRY(get_uv(c, &count));
-	while (count--) {
-		TRY(skip_numbers(c, 2));
-		TRY(skip_blob(c));
-	}
-	return FIELD_OK;
-}
-
-int skip_record(struct cursor *c, uint64_t *id)
-{
-	uint8_t tag, ignored;
-
-	TRY(get_byte(c, &tag));
-	switch (tag) {
-	case TAG_MODULE:
-		return skip_module(c);
-	case TAG_FRAME:
-	case TAG_STACK_NODE:
-	case TAG_THREAD:
-	case TAG_SAMPLE:
-		return skip_numbers(c, 3);
-	case TAG_PYTHON_RUNTIME:
-		TRY(skip_numbers(c, 2));
-		return get_byte(c, &ignored);
-	case TAG_RETIRE_PROCESS:
-	case TAG_RETIRE_MODULE:
-		return get_uv(c, id);
-	case TAG_JIT_MODULE:
-		return skip_jit_module(c);
-	default:
-		return cursor_bad(c, "unknown record tag %d", tag);
-	}
 }

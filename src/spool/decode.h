@@ -20,7 +20,7 @@ struct decoder {
 	struct spulse_source *source;
 	uint64_t last_ns; /* timestamp base */
 	struct raw_sample sample; /* of the last record when that was a sample */
-	uint64_t record_offset; /* of the last record that was not a sample, or first of its kind */
+	uint64_t record_offset; /* of what was decoded last, if it was not a sample */
 	pid_t pid; /* process of the last record when that was not a sample; 0 = none */
 	uint32_t id; /* number of what the last record defined or retired */
 };
@@ -38,9 +38,14 @@ static inline uint64_t decode_offset(const struct decoder *d)
 /* Lets the file be `limit` bytes long and forgets what was read ahead. */
 void decode_set_limit(struct decoder *d, uint64_t limit);
 
+/*
+ * Takes frames and nodes that stand one after another and are plainly right, which is what most
+ * definitions are; returns whether there was any.
+ */
+bool decode_plain(struct decoder *d);
 int decode_slow(struct decoder *d, struct spulse_error **err);
 
-/* One record, or several stack nodes: the tag, DECODE_END, DECODE_CUT or an error. */
+/* One record, or several frames and stack nodes: a tag, DECODE_END, DECODE_CUT or an error. */
 static inline int decode_next(struct decoder *d, struct spulse_error **err)
 {
 	if (likely(d->end - d->p >= SMALL_RECORD_MAX && *d->p == TAG_SAMPLE)) {

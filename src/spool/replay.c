@@ -5,7 +5,7 @@
 #include "reader.h"
 #include "stacks.h"
 
-enum { BLOCK_SAMPLES = 512 };
+enum { BLOCK_SAMPLES = 256 };
 
 struct spulse_samples {
 	struct stream *stream;

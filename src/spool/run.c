@@ -75,10 +75,10 @@ static inline uint64_t without_lowest(uint64_t bits)
  * A sample whose three numbers have one to four bytes each, by the twelve bits that follow the
  * one of its tag: which of the shuffles brings the numbers into words of their own.
  */
-enum { SHAPE_BITS = 12, SHAPE_NONE = 255, GROUP = 5 };
+enum { SHAPE_BITS = 12, SHAPES = 64, SHAPE_NONE = 255 };
 
 static uint8_t shapes[1 << SHAPE_BITS];
-static uint8_t shuffles[64][16];
+static uint8_t shuffles[SHAPES][16];
 static pthread_once_t shapes_once = PTHREAD_ONCE_INIT;
 
 /* The delta goes to the first word, the thread to the third, the node to the last. */
@@ -141,6 +141,7 @@ static ALWAYS_INLINE size_t shape_of(uint64_t ends, size_t at)
 	return shapes[ends >> 1 >> (at & 63) & ((1 << SHAPE_BITS) - 1)];
 }
 
+/* What is known of the samples taken so far. */
 struct gathered {
 	uint64_t ns;
 	uint64_t sign; /* of all times */
@@ -148,21 +149,129 @@ struct gathered {
 	size_t count;
 };
 
-/* GROUP samples at `p`, or fewer when they are long or end; returns their bytes. */
-TARGET static ALWAYS_INLINE size_t take_group(const uint8_t *p, uint64_t ends, size_t threads,
-					      const struct run_out *out, bool raw,
+/* Times of four samples from their deltas, each in the first word of its vector. */
+TARGET static ALWAYS_INLINE __m256i four_times(const __m128i v[4], __m256i base)
+{
+	__m128i deltas = _mm_unpacklo_epi64(_mm_unpacklo_epi32(v[0], v[1]),
+					    _mm_unpacklo_epi32(v[2], v[3]));
+	__m128i odd = _mm_and_si128(deltas, _mm_set1_epi32(1));
+	__m256i sums, second;
+
+	deltas = _mm_xor_si128(_mm_srli_epi32(deltas, 1), _mm_sub_epi32(_mm_setzero_si128(), odd));
+	sums = _mm256_cvtepi32_epi64(deltas);
+	sums = _mm256_add_epi64(sums, _mm256_slli_si256(sums, 8));
+	second = _mm256_permute4x64_epi64(sums, 0x55);
+	sums = _mm256_add_epi64(sums, _mm256_blend_epi32(_mm256_setzero_si256(), second, 0xf0));
+	return _mm256_add_epi64(sums, base);
+}
+
+/* Each time with the thread and node that are the upper half of its vector. */
+TARGET static ALWAYS_INLINE void give_four_raw(__m128i *to, const __m128i v[4], __m256i times)
+{
+	__m128i low = _mm256_castsi256_si128(times), high = _mm256_extracti128_si256(times, 1);
+
+	_mm_storeu_si128(to, _mm_blend_epi16(low, v[0], 0xf0));
+	_mm_storeu_si128(to + 1, _mm_unpackhi_epi64(low, v[1]));
+	_mm_storeu_si128(to + 2, _mm_blend_epi16(high, v[2], 0xf0));
+	_mm_storeu_si128(to + 3, _mm_unpackhi_epi64(high, v[3]));
+}
+
+/* Each time with what its thread is. One that is not there is found later; until then the last
+ * will do. */
+TARGET static ALWAYS_INLINE void give_four_public(__m128i *to, const struct spulse_thread *threads,
+						  __m128i last_thread, const __m128i v[4],
+						  __m256i times)
+{
+	__m128i low = _mm256_castsi256_si128(times), high = _mm256_extracti128_si256(times, 1);
+	const __m128i time[4] = { low, _mm_unpackhi_epi64(low, low), high,
+				  _mm_unpackhi_epi64(high, high) };
+
+#pragma GCC unroll 4
+	for (int i = 0; i < 4; i++) {
+		uint32_t thread = _mm_extract_epi32(_mm_min_epu32(v[i], last_thread), 2);
+		__m128i ids = _mm_loadl_epi64((const __m128i *)&threads[thread]);
+
+		_mm_storeu_si128(to + i, _mm_unpacklo_epi64(time[i], ids));
+	}
+}
+
+/*
+ * The numbers of four samples at `p`, which has 64 bytes, when all of them are plain; returns the
+ * samples' bytes, or 0. The ends of whole samples are every fourth end of a number.
+ */
+TARGET static ALWAYS_INLINE size_t four_samples(const uint8_t *p, __m128i v[4])
+{
+	uint64_t ends = ends_of_numbers(p, 64), lasts = _pdep_u64(0x8888, ends);
+	size_t at[5] = { 0 }, shape[4], shapes_seen = 0;
+	unsigned int other_tags = 0;
+
+#pragma GCC unroll 4
+	for (int i = 0; i < 4; i++) {
+		shape[i] = shape_of(ends, at[i]);
+		shapes_seen |= shape[i];
+		other_tags |= p[at[i]] ^ TAG_SAMPLE;
+		at[i + 1] = _tzcnt_u64(lasts) + 1;
+		lasts = without_lowest(lasts);
+	}
+	/* No shape has the bits of SHAPE_NONE. */
+	if (unlikely(shapes_seen >= SHAPES || other_tags || at[4] > 64))
+		return 0;
+#pragma GCC unroll 4
+	for (int i = 0; i < 4; i++)
+		v[i] = three_numbers(p + at[i] + 1, shape[i]);
+	return at[4];
+}
+
+/* Fours of samples as far as they go; returns their bytes. */
+TARGET static ALWAYS_INLINE size_t take_fours(const struct sample_run *run, const uint8_t *begin,
+					      const struct run_out *out, bool raw, size_t max,
 					      struct gathered *g)
 {
+	const __m128i last_thread = _mm_set1_epi32((uint32_t)(run->threads - 1));
+	__m256i base = _mm256_set1_epi64x(g->ns), signs = base;
+	const uint8_t *p = begin;
+	__m128i v[4];
+
+	while (max - g->count >= 4 && run->end - p >= 64) {
+		size_t bytes = four_samples(p, v);
+		__m256i times;
+
+		if (!bytes)
+			break;
+		for (int i = 0; i < 4; i++)
+			g->most = _mm_max_epu32(g->most, v[i]);
+		times = four_times(v, base);
+		signs = _mm256_or_si256(signs, times);
+		base = _mm256_permute4x64_epi64(times, 0xff);
+		if (raw)
+			give_four_raw((__m128i *)(out->raw + g->count), v, times);
+		else
+			give_four_public((__m128i *)(out->samples + g->count), out->threads,
+					 last_thread, v, times);
+		g->count += 4;
+		p += bytes;
+	}
+	g->ns = _mm256_extract_epi64(base, 0);
+	if (_mm256_movemask_pd(_mm256_castsi256_pd(signs)))
+		g->sign = UINT64_MAX;
+	return p - begin;
+}
+
+/* What else there is within 64 bytes at `p`; returns its bytes. */
+TARGET static ALWAYS_INLINE size_t take_rest(const struct sample_run *run, const uint8_t *p,
+					     const struct run_out *out, bool raw, size_t max,
+					     struct gathered *g)
+{
+	uint64_t ends = ends_of_numbers(p, run->end - p);
 	size_t at = 0;
 
-#pragma GCC unroll 5
-	for (int i = 0; i < GROUP; i++) {
+	while (g->count < max && p[at] == TAG_SAMPLE) {
 		uint64_t last = without_lowest(without_lowest(without_lowest(ends)));
 		size_t shape = shape_of(ends, at);
 		uint32_t delta;
 		__m128i v;
 
-		if (unlikely(p[at] != TAG_SAMPLE || shape == SHAPE_NONE))
+		if (shape == SHAPE_NONE)
 			break;
 		v = three_numbers(p + at + 1, shape);
 		g->most = _mm_max_epu32(g->most, v);
@@ -172,11 +281,18 @@ TARGET static ALWAYS_INLINE size_t take_group(const uint8_t *p, uint64_t ends, s
 		if (raw)
 			give_raw(&out->raw[g->count++], g->ns, _mm_extract_epi64(v, 1));
 		else
-			give_public(out, g->count++, threads, g->ns, _mm_extract_epi32(v, 2));
-		at = __builtin_ctzll(last) + 1;
+			give_public(out, g->count++, run->threads, g->ns, _mm_extract_epi32(v, 2));
+		at = _tzcnt_u64(last) + 1;
 		ends = without_lowest(last);
 	}
 	return at;
+}
+
+/* Some processors have the instruction, but are slow at it. */
+static bool pdep_is_fast(void)
+{
+	return !__builtin_cpu_is("amdfam15h") && !__builtin_cpu_is("znver1") &&
+	       !__builtin_cpu_is("znver2");
 }
 
 TARGET static ALWAYS_INLINE size_t take(struct sample_run *run, const struct run_out *out,
@@ -184,13 +300,15 @@ TARGET static ALWAYS_INLINE size_t take(struct sample_run *run, const struct run
 {
 	struct gathered g = { .ns = run->last_ns, .sign = run->last_ns };
 	const uint8_t *p = run->p;
-	size_t step = 1;
+	size_t step;
 
 	g.most = _mm_setzero_si128();
-	while (step && max - g.count >= GROUP && p < run->end) {
-		step = take_group(p, ends_of_numbers(p, run->end - p), run->threads, out, raw, &g);
+	do {
+		if (pdep_is_fast())
+			p += take_fours(run, p, out, raw, max, &g);
+		step = p < run->end ? take_rest(run, p, out, raw, max, &g) : 0;
 		p += step;
-	}
+	} while (step);
 	if (!g.count || (int64_t)g.sign < 0 ||
 	    (uint32_t)_mm_extract_epi32(g.most, 2) >= run->threads ||
 	    (uint32_t)_mm_extract_epi32(g.most, 3) >= run->nodes)

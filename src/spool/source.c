@@ -111,6 +111,20 @@ bool source_add_module(struct spulse_source *source, const struct spulse_module 
 	return true;
 }
 
+bool source_pin(const struct spulse_module *m, uint64_t value, struct spulse_frame *frame)
+{
+	if (value < m->file_offset || m->end < m->start ||
+	    value - m->file_offset >= m->end - m->start)
+		return false;
+	*frame = (struct spulse_frame){
+		.file_relative_ip = value,
+		.abs_ip = m->start + (value - m->file_offset),
+		.module_id = m->id,
+		.mode = m->is_kernel ? SPULSE_FRAME_KERNEL : SPULSE_FRAME_USER,
+	};
+	return true;
+}
+
 bool source_add_frame(struct spulse_source *source, const struct spulse_frame *frame)
 {
 	uint32_t modules = source->modules.len, known = 0;
@@ -123,17 +137,17 @@ bool source_add_frame(struct spulse_source *source, const struct spulse_frame *f
 	return vec_push(&source->frames, *frame);
 }
 
-bool source_add_node(struct spulse_source *source, uint32_t prefix, uint32_t frame)
-{
-	uint32_t depth = prefix == NODE_ROOT ? 1 : source->depths.data[prefix] + 1;
-
-	return vec_reserve(&source->nodes, 1) && vec_push(&source->depths, depth) &&
-	       vec_push(&source->nodes, (struct spulse_stack_node){ prefix, frame });
-}
-
 bool source_reserve_nodes(struct spulse_source *source, size_t count)
 {
 	return vec_reserve(&source->nodes, count) && vec_reserve(&source->depths, count);
+}
+
+bool source_add_node(struct spulse_source *source, uint32_t prefix, uint32_t frame)
+{
+	if (!source_reserve_nodes(source, 1))
+		return false;
+	source_push_node(source, prefix, frame);
+	return true;
 }
 
 bool source_add_thread(struct spulse_source *source, struct spulse_thread thread)

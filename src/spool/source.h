@@ -83,9 +83,18 @@ const pid_t *source_sorted_processes(const struct spulse_source *source, size_t 
 /* Additions by the decoder, which checked everything; false when memory ran out. */
 bool source_add_module(struct spulse_source *source, const struct spulse_module *module);
 bool source_add_frame(struct spulse_source *source, const struct spulse_frame *frame);
+/* The frame at `value` of a module; false when the module has no such address. */
+bool source_pin(const struct spulse_module *module, uint64_t value, struct spulse_frame *frame);
 bool source_add_node(struct spulse_source *source, uint32_t prefix, uint32_t frame);
-/* Room for so many nodes more, so that they are sure to be added. */
 bool source_reserve_nodes(struct spulse_source *source, size_t count);
+/* The same where there is room. */
+static inline void source_push_node(struct spulse_source *source, uint32_t prefix, uint32_t frame)
+{
+	uint32_t above = prefix == NODE_ROOT ? 0 : source->depths.data[prefix];
+
+	source->depths.data[source->depths.len++] = above + 1;
+	source->nodes.data[source->nodes.len++] = (struct spulse_stack_node){ prefix, frame };
+}
 bool source_add_thread(struct spulse_source *source, struct spulse_thread thread);
 bool source_add_python(struct spulse_source *source, const struct spulse_python_runtime *record);
 bool source_retire_process(struct spulse_source *source, pid_t pid);
