@@ -63,6 +63,29 @@ static bool build_bare(struct spulse_symbolizer *sym, const struct pending *p, u
 	return new_frame(sym, p, first_out, &frame);
 }
 
+/* A text of a backend's answer as one of our strings, with a reference; NULL without memory. */
+static const char *pooled(struct spulse_symbolizer *sym, const char *text, size_t len)
+{
+	struct text_memo *memo = &sym->texts[hash_u64((uintptr_t)text) % TEXT_MEMO];
+	const char *found;
+
+	if (memo->from == text && memo->call == sym->texts_call && strpool_len(memo->pooled) == len)
+		return strpool_ref(memo->pooled);
+	found = strpool_get(&sym->frames->strings, text, len);
+	if (found)
+		*memo = (struct text_memo){ text, found, sym->texts_call };
+	return found;
+}
+
+static const char *pooled_text(struct spulse_symbolizer *sym, const char *text)
+{
+	struct text_memo *memo = &sym->texts[hash_u64((uintptr_t)text) % TEXT_MEMO];
+
+	if (memo->from == text && memo->call == sym->texts_call)
+		return strpool_ref(memo->pooled);
+	return pooled(sym, text, strlen(text));
+}
+
 static bool set_file(struct spulse_resolved_frame *frame, const char *file, size_t len)
 {
 	frame->file = strpool_get(&frame->store->strings, file, len);
@@ -167,11 +190,10 @@ static int32_t known_or_minus(uint32_t value)
 	return value && value <= INT32_MAX ? (int32_t)value : -1;
 }
 
-static bool fill_native(struct spulse_resolved_frame *frame, const struct pending *p,
-			const struct spulse_native_symbol *symbol, const struct module_text *text)
+static bool fill_native(struct spulse_symbolizer *sym, struct spulse_resolved_frame *frame,
+			const struct pending *p, const struct spulse_native_symbol *symbol,
+			const struct module_text *text)
 {
-	struct strpool *strings = &frame->store->strings;
-
 	frame->pc = p->frame->abs_ip;
 	frame->kind = SPULSE_FRAME_KIND_NATIVE;
 	frame->origin = SPULSE_ORIGIN_ELF;
@@ -186,19 +208,15 @@ static bool fill_native(struct spulse_resolved_frame *frame, const struct pendin
 		frame->flags |= SPULSE_FRAME_HIDDEN_DEFAULT;
 		frame->should_ignore = true;
 	}
-	if (symbol->suffix) {
-		frame->suffix = strpool_get(strings, symbol->suffix, strlen(symbol->suffix));
-		if (!frame->suffix)
-			return false;
-	}
-	if (!frame_set_name(frame, symbol->name, strlen(symbol->name)))
-		return false;
+	frame->name = pooled_text(sym, symbol->name);
 	if (symbol->suffix)
-		frame_note_suffix(frame);
-	if (symbol->file && !set_file(frame, symbol->file, strlen(symbol->file)))
-		return false;
-	return symbol->module ? frame_set_module(frame, symbol->module, strlen(symbol->module)) :
-				frame_set_module(frame, text->name, text->name_len);
+		frame->suffix = pooled_text(sym, symbol->suffix);
+	if (symbol->file)
+		frame->file = pooled_text(sym, symbol->file);
+	frame->module = symbol->module ? pooled_text(sym, symbol->module) :
+					 pooled(sym, text->name, text->name_len);
+	return frame->name && frame->module && !frame->suffix == !symbol->suffix &&
+	       !frame->file == !symbol->file;
 }
 
 /* One frame for each level; the outermost function has depth 0. */
@@ -215,7 +233,7 @@ static bool build_native(struct spulse_symbolizer *sym, const struct pending *p,
 		struct spulse_resolved_frame *frame = frame_at(sym->frames, *first_out + i);
 
 		frame->inline_depth = levels - 1 - i;
-		if (!fill_native(frame, p, &results->entries.data[at].symbol, &text))
+		if (!fill_native(sym, frame, p, &results->entries.data[at].symbol, &text))
 			return false;
 	}
 	return true;

@@ -17,13 +17,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int hex_value(unsigned char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
+/* Value of a hexadecimal digit plus 1; 0 for anything else. */
+static const uint8_t hex_digits[256] = {
+	['0'] = 1, ['1'] = 2, ['2'] = 3, ['3'] = 4, ['4'] = 5, ['5'] = 6, ['6'] = 7, ['7'] = 8,
+	['8'] = 9, ['9'] = 10, ['a'] = 11, ['b'] = 12, ['c'] = 13, ['d'] = 14, ['e'] = 15,
+	['f'] = 16, ['A'] = 11, ['B'] = 12, ['C'] = 13, ['D'] = 14, ['E'] = 15, ['F'] = 16,
+};
 
 static bool is_name(const char *name, size_t len, const char *wanted)
 {
@@ -63,10 +62,13 @@ static bool split_line(const char *line, size_t len, struct kallsyms_line *out)
 {
 	uint64_t address = 0;
 	size_t digits = 0;
+	uint8_t digit;
 	char type;
 
-	while (digits < len && digits < 17 && hex_value(line[digits]) >= 0)
-		address = address << 4 | hex_value(line[digits++]);
+	while (digits < len && digits < 17 && (digit = hex_digits[(uint8_t)line[digits]])) {
+		address = address << 4 | (digit - 1);
+		digits++;
+	}
 	if (!digits || digits > 16 || len < digits + 4)
 		return false;
 	type = line[digits + 1] | 0x20;
@@ -86,7 +88,7 @@ enum kallsyms_step kallsyms_read_line(struct kallsyms_reader *reader, const char
 {
 	if (len && line[len - 1] == '\r')
 		len--;
-	if (memchr(line, 0, len) || !split_line(line, len, out))
+	if ((!reader->no_nul && memchr(line, 0, len)) || !split_line(line, len, out))
 		return KALLSYMS_SKIP;
 	if (!reader->anchored && !out->module &&
 	    (is_name(out->name, out->name_len, "_text") ||
@@ -192,16 +194,34 @@ static void sort_symbols(struct kernel_symbol *symbols, size_t *count)
 	*count = kept;
 }
 
-struct kernel_table *kernel_table_parse(const char *text, size_t len)
+/*
+ * Terminates a line's names where they stand; what ended them is not needed any more. A name that
+ * its module follows at once moves over the blank before it.
+ */
+static void cut_names(struct kernel_table *table, struct kallsyms_line *line)
 {
-	struct kernel_table *table = kernel_table_new();
+	char *name = table->text.data + (line->name - table->text.data);
+
+	if (line->module) {
+		name[line->module - line->name + line->module_len] = 0;
+		if (line->module == line->name + line->name_len) {
+			memmove(name - 1, name, line->name_len);
+			line->name = --name;
+		}
+	}
+	name[line->name_len] = 0;
+}
+
+/* False when memory ran out. */
+static bool read_symbols(struct kernel_table *table)
+{
 	VEC(struct kernel_symbol) symbols = { 0 };
 	struct kallsyms_reader reader = { 0 };
-	struct module_name module = { 0 };
-	const char *end = text + len;
-	bool failed = !table;
+	const char *start = table->text.data, *text = start, *end = start + table->text.len;
+	bool kept = true;
 
-	while (text < end && !failed) {
+	reader.no_nul = !memchr(start, 0, table->text.len);
+	while (text < end && kept) {
 		const char *newline = memchr(text, '\n', end - text);
 		size_t line_len = (newline ? newline : end) - text;
 		struct kallsyms_line line;
@@ -212,22 +232,46 @@ struct kernel_table *kernel_table_parse(const char *text, size_t len)
 			break;
 		if (step == KALLSYMS_SKIP)
 			continue;
-		struct kernel_symbol symbol = { .address = line.address };
-
-		symbol.name = add_text(&table->text, line.name, line.name_len);
-		symbol.module = add_module(&table->text, &module, &line);
-		failed = table->text.failed || table->text.len > UINT32_MAX / 2 ||
-			 !vec_push(&symbols, symbol);
+		cut_names(table, &line);
+		kept = vec_push(&symbols, (struct kernel_symbol){
+				.address = line.address,
+				.name = line.name - start,
+				.module = line.module ? line.module - start : 0 });
 	}
-	if (failed) {
-		vec_free(&symbols);
+	if (kept)
+		sort_symbols(symbols.data, &symbols.len);
+	table->symbols = symbols.data;
+	table->count = symbols.len;
+	return kept;
+}
+
+struct kernel_table *kernel_table_take(struct strbuf *text)
+{
+	struct kernel_table *table = calloc(1, sizeof(*table));
+
+	/* An end mark behind the last line, which may have no end of its own. */
+	strbuf_putc(text, '\n');
+	if (!table || text->failed || text->len > UINT32_MAX) {
+		strbuf_release(text);
+		free(table);
+		return NULL;
+	}
+	table->refs = 1;
+	table->text = *text;
+	*text = (struct strbuf){ 0 };
+	if (!read_symbols(table)) {
 		kernel_table_unref(table);
 		return NULL;
 	}
-	sort_symbols(symbols.data, &symbols.len);
-	table->symbols = symbols.data;
-	table->count = symbols.len;
 	return table;
+}
+
+struct kernel_table *kernel_table_parse(const char *text, size_t len)
+{
+	struct strbuf copy = { 0 };
+
+	strbuf_add(&copy, text, len);
+	return kernel_table_take(&copy);
 }
 
 /* First index whose value is not below the address. */

@@ -29,6 +29,7 @@ enum kallsyms_step {
 struct kallsyms_reader {
 	uint64_t anchor;
 	bool anchored;
+	bool no_nul; /* the caller knows that there is none */
 };
 
 /* Reads one line (without its end). */
@@ -61,7 +62,9 @@ struct kernel_hit {
 	uint64_t offset;
 };
 
-/* A table of all symbols of a text; NULL when memory ran out. */
+/* A table of all symbols of a text, whose memory it takes over; NULL when memory ran out. */
+struct kernel_table *kernel_table_take(struct strbuf *text);
+/* The same of a text that stays the caller's. */
 struct kernel_table *kernel_table_parse(const char *text, size_t len);
 /* Sparse: reads kallsyms text from a descriptor for sorted distinct addresses. 0 or -errno. */
 int kernel_table_scan(int fd, const uint64_t *addresses, size_t count,

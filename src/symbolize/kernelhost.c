@@ -87,8 +87,7 @@ int kernel_table_load(const char *path, struct kernel_table **table_out,
 		strbuf_release(&text);
 		return err_io(err, -r, path, "cannot read kernel symbol file '%s'", path);
 	}
-	table = kernel_table_parse(text.data ? text.data : "", text.len);
-	strbuf_release(&text);
+	table = kernel_table_take(&text);
 	if (!table)
 		return err_no_memory(err);
 	*table_out = table;
@@ -194,7 +193,7 @@ struct kernel_table *kernel_host_full(void)
 		int r = read_file(kallsyms_path, KERNEL_FILE_MAX, &text);
 
 		if (r >= 0)
-			host.full = kernel_table_parse(text.data ? text.data : "", text.len);
+			host.full = kernel_table_take(&text);
 		strbuf_release(&text);
 		if (host.full && !host.full->count) {
 			kernel_table_unref(host.full);

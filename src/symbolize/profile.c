@@ -145,9 +145,17 @@ uint32_t spulse_resolved_frame_inline_depth(const struct spulse_resolved_frame *
 	return frame->inline_depth;
 }
 
+/* The interpreter's evaluation loop, also as the tail-calling build names its pieces. */
 bool spulse_resolved_frame_is_eval_frame(const struct spulse_resolved_frame *frame)
 {
-	return frame->is_eval;
+	const char *name = frame->name, *suffix = frame->suffix ? frame->suffix : name;
+
+	if (!name)
+		return false;
+	if (strstr(name, "PyEval_EvalFrameDefault") || strstr(name, "PyEval_EvalFrameEx"))
+		return true;
+	return (has_prefix(name, "_TAIL_CALL_") || has_prefix(name, "TAIL_CALL_")) &&
+	       strstr(suffix, ".llvm.");
 }
 
 bool spulse_resolved_frame_should_ignore(const struct spulse_resolved_frame *frame)

@@ -24,6 +24,7 @@ static int call_backend(struct spulse_symbolizer *sym, struct process *process,
 		return r;
 	if (!results_reset(&sym->results, count))
 		return err_no_memory(err);
+	sym->texts_call++;
 	sym->results.borrows = native_is_builtin(sym->backend);
 	if (sym->backend->symbolize(process->backend, lookups, count, &sym->results, &error) >= 0)
 		return 0;

@@ -140,25 +140,9 @@ void spulse_resolved_frame_unref(const struct spulse_resolved_frame *frame)
 		frame_store_free(store);
 }
 
-/* The interpreter's evaluation loop, also as the tail-calling build names its pieces. */
-static bool is_eval_name(const char *name, const char *suffix)
-{
-	if (strstr(name, "PyEval_EvalFrameDefault") || strstr(name, "PyEval_EvalFrameEx"))
-		return true;
-	return (has_prefix(name, "_TAIL_CALL_") || has_prefix(name, "TAIL_CALL_")) &&
-	       strstr(suffix, ".llvm.");
-}
-
-void frame_note_suffix(struct spulse_resolved_frame *frame)
-{
-	frame->is_eval = is_eval_name(frame->name, frame->suffix);
-}
-
 bool frame_set_name(struct spulse_resolved_frame *frame, const char *name, size_t len)
 {
 	frame->name = strpool_get(&frame->store->strings, name, len);
-	if (frame->name)
-		frame->is_eval = is_eval_name(frame->name, frame->name);
 	return frame->name;
 }
 

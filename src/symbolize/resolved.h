@@ -28,7 +28,7 @@ struct spulse_resolved_frame {
 	uint16_t inline_depth;
 	uint16_t run_length;
 	uint8_t kind, origin, flags;
-	bool should_ignore : 1, is_eval : 1;
+	bool should_ignore;
 };
 
 struct frame_store {
@@ -65,10 +65,8 @@ struct spulse_resolved {
 	uint64_t owner;
 };
 
-/* Sets a frame's name and what follows from it; false when memory ran out. */
+/* Each is false when memory ran out. */
 bool frame_set_name(struct spulse_resolved_frame *frame, const char *name, size_t len);
-/* After name and suffix are set: the suffix may tell an evaluation loop. */
-void frame_note_suffix(struct spulse_resolved_frame *frame);
 bool frame_set_module(struct spulse_resolved_frame *frame, const char *module, size_t len);
 
 #endif

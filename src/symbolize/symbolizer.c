@@ -235,10 +235,11 @@ void spulse_symbolizer_free(struct spulse_symbolizer *sym)
 
 	if (!sym)
 		return;
+	sym->ending = sym->frames && !sym->frames->held_frames;
 	symbolizer_release_modules(sym);
 	spulse_module_free(sym->file_module);
 	free_processes(sym);
-	while (sym->frames && (slot = u64map_next(&sym->kernel_frames, &i)))
+	while (sym->frames && !sym->ending && (slot = u64map_next(&sym->kernel_frames, &i)))
 		frame_run_put(sym->frames, slot->value);
 	u64map_release(&sym->kernel_frames);
 	if (sym->backend && sym->backend->size > offsetof(struct spulse_native_backend, release) &&

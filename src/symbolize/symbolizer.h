@@ -58,6 +58,16 @@ struct module_state {
 };
 
 
+/*
+ * Where the text of a backend's answer is among our strings: neighbouring answers share names and
+ * files. Known by its place, which means something only as long as the answers are there.
+ */
+struct text_memo {
+	const char *from, *pooled;
+	uint64_t call;
+};
+enum { TEXT_MEMO = 256 };
+
 /* A process ended, or became another program: its modules with ids below `end` are gone. */
 struct retired_process {
 	pid_t pid;
@@ -122,6 +132,9 @@ struct spulse_symbolizer {
 	VEC(struct spulse_frame) foreign; /* frames of the stack being walked */
 	struct spulse_native_results results;
 	struct strbuf report;
+	bool ending; /* nobody holds a frame: all go at once */
+	struct text_memo texts[TEXT_MEMO];
+	uint64_t texts_call; /* the backend's call that they are of */
 	struct u64map *serials; /* for spulse_symbolizer_frame(); NULL until asked */
 };
 

@@ -95,7 +95,7 @@ const struct die_unit *die_reader_unit(struct die_reader *reader, bool alt, size
 
 /* A cursor over the entries of a unit from an offset of .debug_info on. */
 struct cursor die_cursor(const struct die_unit *unit, uint64_t offset);
-/* The next entry's shape; NULL at the end of a list of siblings, or when the bytes make no sense. */
+/* The next entry's shape; NULL at the end of a list of siblings, or when bytes make no sense. */
 const struct abbrev *die_next(const struct die_unit *unit, struct cursor *c);
 /* Takes the attributes of an entry, whose shape was taken already. */
 void die_read(const struct die_unit *unit, const struct die_reader *reader,

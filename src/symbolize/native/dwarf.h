@@ -59,6 +59,7 @@ enum { ROW_NO_FILE = UINT16_MAX - 1, ROW_END = UINT16_MAX };
 struct row_buffer {
 	VEC(struct dwarf_row) rows;
 	VEC(uint32_t) sequences; /* index of each first row */
+	bool unsorted;		 /* a sequence lies before an earlier one */
 };
 
 struct line_file {

@@ -192,16 +192,18 @@ static bool says_the_same(const struct dwarf_row *a, const struct dwarf_row *b)
 }
 
 /*
- * Of rows at one address the last counts, and one that says the same as the row before is left
- * out. Where a sequence lies behind the ones before it they are one.
+ * Of a sequence's rows at one address the last counts, one that says the same as the row before
+ * is left out, and so is one that goes back.
  */
 static bool push_row(struct row_buffer *buffer, const struct dwarf_row *row, bool first)
 {
 	size_t n = buffer->rows.len;
 	struct dwarf_row *last = n ? &buffer->rows.data[n - 1] : NULL;
 
-	if (!last || (first && row->address < last->address))
+	if (first || !last) {
+		buffer->unsorted |= last && row->address < last->address;
 		return vec_push(&buffer->sequences, n) && vec_push(&buffer->rows, *row);
+	}
 	if (row->address < last->address)
 		return true;
 	if (row->address > last->address)
@@ -357,6 +359,7 @@ void line_table_read(struct line_table *table, struct dwarf_info *info, uint64_t
 	if (!read_header(table, &p))
 		return;
 	buffer->rows.len = buffer->sequences.len = 0;
+	buffer->unsorted = false;
 	run_program(table, &p, buffer);
 	if (!table->failed)
 		line_table_sort(table, buffer);

@@ -7,8 +7,8 @@
 
 /*
  * A unit's line program: its files and its rows. Decoded here and not by the library that reads
- * the rest: rows are most of what a unit has, and copying them twice takes longer than all else. The table
- * itself is in dwarf.h.
+ * the rest: rows are most of what a unit has, and copying them twice takes longer than all else.
+ * The table itself is in dwarf.h.
  */
 /*
  * Reads the program at an offset of .debug_line; a broken one gives what came before. Of rows at

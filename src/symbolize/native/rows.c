@@ -45,35 +45,45 @@ static struct sequence *list_sequences(const struct row_buffer *buffer)
 	return list;
 }
 
-/* Rows of several sequences, of which some lie before earlier ones. */
+/* A sequence's rows, whose first takes the place of what ended another one there. */
+static void add_rows(struct dwarf_row *rows, size_t *n, const struct dwarf_row *first,
+		     uint32_t count)
+{
+	if (!count)
+		return;
+	if (*n && rows[*n - 1].address == first->address)
+		(*n)--;
+	memcpy(rows + *n, first, count * sizeof(*rows));
+	*n += count;
+}
+
 static bool merge(struct dwarf_row *rows, size_t *n, const struct row_buffer *buffer)
 {
 	struct sequence *list = list_sequences(buffer);
 
 	if (!list)
 		return false;
-	qsort(list, buffer->sequences.len, sizeof(*list), compare_sequences);
-	for (size_t i = 0; i < buffer->sequences.len; i++)
-		for (uint32_t k = 0; k < list[i].count; k++)
-			add_row(rows, n, &buffer->rows.data[list[i].first + k]);
+	if (buffer->unsorted)
+		qsort(list, buffer->sequences.len, sizeof(*list), compare_sequences);
+	for (size_t i = 0; i < buffer->sequences.len; i++) {
+		const struct dwarf_row *first = &buffer->rows.data[list[i].first];
+
+		if (!*n || rows[*n - 1].address <= list[i].address)
+			add_rows(rows, n, first, list[i].count);
+		else
+			for (uint32_t k = 0; k < list[i].count; k++)
+				add_row(rows, n, &first[k]);
+	}
 	free(list);
 	return true;
 }
 
 void line_table_sort(struct line_table *table, const struct row_buffer *buffer)
 {
-	size_t n = buffer->rows.len, merged = 0;
-	struct dwarf_row *rows = malloc((n + 1) * sizeof(*rows));
+	struct dwarf_row *rows = malloc((buffer->rows.len + 1) * sizeof(*rows));
+	size_t n = 0;
 
-	if (!rows || n > UINT32_MAX) {
-		table->failed = true;
-	} else if (buffer->sequences.len > 1) {
-		table->failed = !merge(rows, &merged, buffer);
-	} else {
-		if (n)
-			memcpy(rows, buffer->rows.data, n * sizeof(*rows));
-		merged = n;
-	}
+	table->failed = !rows || buffer->rows.len > UINT32_MAX || !merge(rows, &n, buffer);
 	table->rows = rows;
-	table->row_count = table->failed ? 0 : merged;
+	table->row_count = table->failed ? 0 : n;
 }

@@ -12,17 +12,20 @@
 
 static void read_lines(struct dwarf_info *info)
 {
+	struct row_buffer buffer = { 0 };
 	struct line_table table;
 
-	line_table_read(&table, info, 0, "/folder");
-	if (!table.failed && !line_table_sort(&table))
+	line_table_read(&table, info, 0, "/folder", &buffer);
+	if (table.failed)
 		abort();
-	for (size_t i = 0; i + 1 < table.rows.len; i++)
-		if (table.rows.data[i].address > table.rows.data[i + 1].address)
+	for (size_t i = 0; i + 1 < table.row_count; i++)
+		if (table.rows[i].address > table.rows[i + 1].address)
 			abort();
-	for (size_t i = 0; i < table.rows.len && i < 64; i++)
-		line_table_file(&table, table.rows.data[i].file);
+	for (size_t i = 0; i < table.row_count && i < 64; i++)
+		line_table_path(&table, table.rows[i].file);
 	line_table_release(&table);
+	vec_free(&buffer.rows);
+	vec_free(&buffer.sequences);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -34,12 +37,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct dwarf_info info = { .base = 0x1000, .code_end = 0x100000 };
 	struct split_slice slices[SPLIT_PARTS];
 
-	pthread_mutex_init(&info.files_lock, NULL);
+	pthread_mutex_init(&info.texts_lock, NULL);
 	if (size && memelf_build(&info.elf, EM_X86_64, parts, 2, NULL) == 0)
 		read_lines(&info);
-	interner_release(&info.files);
+	interner_release(&info.texts);
 	memelf_release(&info.elf);
-	pthread_mutex_destroy(&info.files_lock);
+	pthread_mutex_destroy(&info.texts_lock);
 	dwp_find(data, size, 0x0123456789abcdef, slices);
 	return 0;
 }
