@@ -19,6 +19,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "config.h"
+
 #include "perf/datafile.h"
 #include "perf_datafile.h"
 
@@ -306,6 +308,58 @@ static void a_time_that_no_clock_shows_is_refused_with_its_place(void **state)
 	assert_int_equal(access(output, F_OK), -1);
 }
 
+/* ---- real ones: see tests/data/perf ---- */
+
+static void import_real(const char *name)
+{
+	const struct spulse_import_options options = { .size = sizeof(options), .annotate = 1 };
+	char path[4096];
+	int r;
+
+#if !SPULSE_HAVE_ZSTD
+	skip();
+#endif
+	snprintf(path, sizeof(path), "%s/%s", PERF_DATA, name);
+	r = spulse_import_perf_data(path, output, &options, &summary, &err);
+	if (r < 0)
+		fail_msg("%s", spulse_error_message(err));
+	assert_int_equal(spulse_snapshot_open(output, &snapshot, &err), 0);
+	assert_string_equal(annotation("host"), "example");
+	assert_string_equal(annotation("cpus"), "2");
+	assert_string_equal(annotation("build-id/"), "b5421d404a6434dc142a15a3b56a0a0541a78cb7");
+	assert_string_equal(annotation("comm"), "deep");
+	assert_int_equal(summary.sample_events, summary.samples);
+	assert_int_equal(summary.input_cut, 0);
+}
+
+static void call_chains_that_perf_compressed(void **state)
+{
+	struct spulse_wall_time start;
+	bool cut;
+
+	(void)state;
+	import_real("chains.bin");
+	assert_int_equal(summary.samples, 29);
+	/* leaf, twelve levels, run, main and what called it. */
+	assert_int_equal(depth_of_first(&cut), 16);
+	assert_false(cut);
+	assert_int_equal(spulse_source_started_at(spulse_snapshot_source(snapshot), &start), 1);
+	assert_int_equal(start.seconds / 86400, 1796073164 / 86400);
+	assert_non_null(strstr(annotation("recorded-by"), "--call-graph fp -z"));
+}
+
+static void stacks_that_perf_piped(void **state)
+{
+	bool cut;
+
+	(void)state;
+	import_real("stacks-piped.bin");
+	assert_int_equal(summary.samples, 28);
+	/* As far as this host has the files; the sampled address is there in any case. */
+	assert_true(depth_of_first(&cut) >= 1);
+	assert_non_null(strstr(annotation("recorded-by"), "--call-graph dwarf"));
+}
+
 /* ---- broken ---- */
 
 /* An error names the file and a place in it, or the recording is whole up to the fault. */
@@ -419,6 +473,8 @@ int main(void)
 		TEST(losses_that_older_files_tell_count),
 		TEST(samples_without_a_process_are_counted),
 		TEST(a_time_that_no_clock_shows_is_refused_with_its_place),
+		TEST(call_chains_that_perf_compressed),
+		TEST(stacks_that_perf_piped),
 		TEST(a_file_that_is_cut_anywhere_gives_what_is_whole),
 		TEST(a_file_with_a_wrong_byte_anywhere_is_survived),
 		TEST(sizes_without_measure_are_survived),
