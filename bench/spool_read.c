@@ -28,6 +28,20 @@ static double seconds(void)
 	return at.tv_sec + at.tv_nsec / 1e9;
 }
 
+/* Highest resident memory of this process alone. */
+static void print_peak(void)
+{
+	FILE *status = fopen("/proc/self/status", "re");
+	char line[128];
+	long kib;
+
+	while (status && fgets(line, sizeof(line), status))
+		if (sscanf(line, "VmHWM: %ld", &kib) == 1)
+			printf("peak_kib=%ld\n", kib);
+	if (status)
+		fclose(status);
+}
+
 static int walk_samples(const struct spulse_replay *replay, struct counts *counts,
 			struct spulse_error **err)
 {
@@ -194,5 +208,6 @@ int main(int argc, char **argv)
 		fprintf(stderr, "spool_read: %s\n", spulse_error_message(err));
 	printf("samples=%" PRIu64 " frames=%" PRIu64 " sum=%" PRIx64 "\n", counts.samples,
 	       counts.frames, counts.sum);
+	print_peak();
 	return r < 0;
 }

@@ -199,6 +199,11 @@ fn replay4(path: &str, frames: bool) -> Outcome {
 
 fn print_times(begin: f64, opened: f64) {
     println!("open_seconds={:.6} walk_seconds={:.6}", opened - begin, now() - opened);
+    // Highest resident memory of this process alone.
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    if let Some(peak) = status.lines().find_map(|line| line.strip_prefix("VmHWM:")) {
+        println!("peak_kib={}", peak.trim().trim_end_matches(" kB"));
+    }
 }
 
 /// Opens a spool and does nothing with it.
