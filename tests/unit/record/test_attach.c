@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -578,6 +579,77 @@ static void processes_of_another_pid_namespace_have_our_numbers(void **state)
 	spulse_array_free(children);
 }
 
+/* ---- processes in other hands ---- */
+
+static pid_t start_debugger(pid_t pid)
+{
+	int ready[2];
+	pid_t debugger;
+	char c = 0;
+
+	assert_int_equal(pipe(ready), 0);
+	debugger = fork();
+	if (debugger == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (ptrace(PTRACE_SEIZE, pid, 0, 0) == 0)
+			c = 1;
+		if (write(ready[1], &c, 1) != 1)
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	assert_int_equal(read(ready[0], &c, 1), 1);
+	close(ready[0]);
+	close(ready[1]);
+	return c ? debugger : 0;
+}
+
+static pid_t tracer_of(pid_t pid)
+{
+	char path[64], line[256];
+	pid_t tracer = -1;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	f = fopen(path, "r");
+	while (f && tracer < 0 && fgets(line, sizeof(line), f))
+		sscanf(line, "TracerPid: %d", &tracer);
+	if (f)
+		fclose(f);
+	return tracer;
+}
+
+static char warning[512];
+
+static void keep_warning(void *data, enum spulse_log_level level, const char *message)
+{
+	(void)data;
+	(void)level;
+	snprintf(warning, sizeof(warning), "%s", message);
+}
+
+static void a_process_that_is_debugged_is_attached_beside_its_debugger(void **state)
+{
+	pid_t debugger;
+
+	(void)state;
+	live.target = target_start(burn_on);
+	debugger = start_debugger(live.target.pid);
+	if (!debugger)
+		skip();
+	spulse_log_set(keep_warning, NULL, SPULSE_LOG_WARNING);
+	live_attach(SPULSE_ATTACH_STOP, LIVE_OPTIONS());
+	spulse_log_set(NULL, NULL, SPULSE_LOG_NONE);
+	live_poll_until(20);
+	live_finish();
+	assert_int_equal(tracer_of(live.target.pid), debugger);
+	assert_non_null(strchr("RS", target_state(live.target.pid)));
+	/* It was not stopped, which is said. */
+	assert_non_null(strstr(warning, "traced"));
+	kill(debugger, SIGKILL);
+	waitpid(debugger, NULL, 0);
+}
+
 /* ---- processes that changed ---- */
 
 static void leave_the_leader(struct target *self)
@@ -684,6 +756,7 @@ int main(void)
 		TEST(odd_names_are_no_obstacle),
 		TEST(a_process_id_that_is_used_again_is_another_process),
 		TEST(processes_of_another_pid_namespace_have_our_numbers),
+		TEST(a_process_that_is_debugged_is_attached_beside_its_debugger),
 		TEST(a_process_whose_leader_ended_is_attached),
 		TEST(a_process_that_hides_itself_later_is_sampled_on),
 		TEST(a_zombie_is_gone),
