@@ -26,17 +26,15 @@ int image_roots_add(struct image_roots *roots, const char *list, struct spulse_e
 	return 0;
 }
 
+/* A list without any folder in it (":") means none; an empty one, what everybody has. */
 int image_roots_default(struct image_roots *roots, struct spulse_error **err)
 {
 	const char *wanted = getenv("STACKPULSE_DEBUG_DIRS");
-	size_t before = roots->paths.len;
-	int r = wanted ? image_roots_add(roots, wanted, err) : 0;
+	const char *list = wanted ? wanted : SPULSE_DEFAULT_DEBUG_DIRS;
 
-	if (r == 0 && roots->paths.len == before)
-		r = image_roots_add(roots, SPULSE_DEFAULT_DEBUG_DIRS, err);
-	if (r == 0 && roots->paths.len == before && access(usual_root, X_OK) == 0)
-		r = image_roots_add(roots, usual_root, err);
-	return r;
+	if (!*list)
+		list = access(usual_root, X_OK) == 0 ? usual_root : ":";
+	return image_roots_add(roots, list, err);
 }
 
 void image_roots_release(struct image_roots *roots)

@@ -369,21 +369,31 @@ static void test_recorded_path_and_sysroot(void **state)
 
 static void test_default_roots(void **state)
 {
-	struct image_roots roots = {0};
+	const char *usual = access("/usr/lib/debug", X_OK) == 0 ? "/usr/lib/debug" : "";
+	const char *built_in = *SPULSE_DEFAULT_DEBUG_DIRS ? SPULSE_DEFAULT_DEBUG_DIRS : usual;
+	const struct {
+		const char *set, *roots; /* joined again */
+	} cases[] = {
+		{NULL, built_in}, {"/one::/two", "/one:/two"}, {"", usual}, {":", ""},
+		{":/one:", "/one"}, {"/a\xff", "/a\xff"},
+	};
 	(void)state;
 
-	setenv("STACKPULSE_DEBUG_DIRS", "/one::/two", 1);
-	assert_int_equal(image_roots_default(&roots, NULL), 0);
-	assert_int_equal(roots.paths.len, 2);
-	assert_string_equal(roots.paths.data[0], "/one");
-	assert_string_equal(roots.paths.data[1], "/two");
-	image_roots_release(&roots);
-	/* Set but empty is as good as not set. */
-	setenv("STACKPULSE_DEBUG_DIRS", ":", 1);
-	assert_int_equal(image_roots_default(&roots, NULL), 0);
-	for (size_t i = 0; i < roots.paths.len; i++)
-		assert_true(roots.paths.data[i][0] != '\0');
-	image_roots_release(&roots);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct image_roots roots = {0};
+		struct strbuf joined = {0};
+
+		if (cases[i].set)
+			setenv("STACKPULSE_DEBUG_DIRS", cases[i].set, 1);
+		else
+			unsetenv("STACKPULSE_DEBUG_DIRS");
+		assert_int_equal(image_roots_default(&roots, NULL), 0);
+		for (size_t k = 0; k < roots.paths.len; k++)
+			strbuf_printf(&joined, "%s%s", k ? ":" : "", roots.paths.data[k]);
+		assert_string_equal(joined.len ? joined.data : "", cases[i].roots);
+		strbuf_release(&joined);
+		image_roots_release(&roots);
+	}
 	unsetenv("STACKPULSE_DEBUG_DIRS");
 }
 

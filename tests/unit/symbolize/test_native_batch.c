@@ -208,6 +208,27 @@ static void failures_keep_their_cause(void **state)
 	kit_close(&kit);
 }
 
+/* Built without one, the library has no names of modules until it is given a backend. */
+static void a_backend_is_built_in_or_given(void **state)
+{
+	struct kit kit;
+	uint32_t id;
+
+	(void)state;
+	kit_open(&kit);
+	kit_perf_map(&kit, KIT_PID, "1000 100 jitted\n");
+	id = kit_module(&kit, KIT_PID, 0x10000, 0x11200, kit_elf(&kit, "lib.so", NULL));
+	KIT_SAMPLE(&kit, KIT_PID, kit_pinned(id, 0x10000, 0x11004), kit_user(0x1010));
+	kit_read(&kit, NULL);
+	assert_int_equal(spulse_symbolizer_has_native_backend(kit.symbolizer),
+			 spulse_native_default() != NULL);
+	assert_string_equal(kit_name_at(kit_resolve(&kit, 0), 0),
+			    spulse_native_default() ? "alpha" : "lib.so+0x1004");
+	assert_string_equal(kit_name_at(kit_resolve(&kit, 0), 1), "jitted");
+	assert_true(spulse_resolved_is_cacheable(kit_resolve(&kit, 0)));
+	kit_close(&kit);
+}
+
 /* ---- a wrapper ---- */
 
 struct wrapper {
@@ -406,6 +427,7 @@ int main(void)
 		cmocka_unit_test(a_runtime_may_stay_visible),
 		cmocka_unit_test(no_answer_is_final),
 		cmocka_unit_test(failures_keep_their_cause),
+		cmocka_unit_test(a_backend_is_built_in_or_given),
 		cmocka_unit_test(built_in_backend_can_be_wrapped),
 		cmocka_unit_test(requests_can_be_made),
 		cmocka_unit_test(results_can_be_checked),
