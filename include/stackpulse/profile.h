@@ -105,6 +105,13 @@ spulse_resolved_frame_function_start_line(const struct spulse_resolved_frame *fr
 /** Column where the function is declared; -1 unknown. */
 SPULSE_API int64_t
 spulse_resolved_frame_function_start_column(const struct spulse_resolved_frame *frame);
+/**
+ * Where the function of a frame without a symbol starts, as unwind tables of its file know it: an
+ * offset in the file like the one in the frame's name. It tells functions of a stripped file apart
+ * and names none. UINT64_MAX unknown, or the frame has a symbol.
+ */
+SPULSE_API uint64_t
+spulse_resolved_frame_function_start(const struct spulse_resolved_frame *frame);
 /** Distance from the symbol's start in bytes. */
 SPULSE_API uint64_t spulse_resolved_frame_offset(const struct spulse_resolved_frame *frame);
 /** Suffix of a compiler's clone such as ".cold" or ".constprop.0"; "" without one. */

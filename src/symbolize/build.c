@@ -161,6 +161,19 @@ static struct module_text module_text_of(const struct spulse_module *module)
 	return text;
 }
 
+/* In the file, as the frame's own address is; UINT64_MAX unknown. */
+static uint64_t function_start(struct spulse_symbolizer *sym, const struct pending *p)
+{
+	const struct native_place place = { p->lookup.module, p->lookup.image_address };
+	uint64_t start;
+
+	if (!p->has_lookup || !native_is_builtin(sym->backend) || !place.module->image ||
+	    !native_store_function_start(sym->store, &place, &start) ||
+	    place.image_address - start > p->file_relative_ip)
+		return UINT64_MAX;
+	return p->file_relative_ip - (place.image_address - start);
+}
+
 /* A module without a symbol there: "BASENAME+0xOFFSET". */
 static bool build_offset(struct spulse_symbolizer *sym, const struct pending *p,
 			 uint32_t *first_out)
@@ -173,6 +186,7 @@ static bool build_offset(struct spulse_symbolizer *sym, const struct pending *p,
 	if (!new_frame(sym, p, first_out, &frame))
 		return false;
 	frame->kind = SPULSE_FRAME_KIND_NATIVE;
+	frame->function_start = function_start(sym, p);
 	if (text.python) {
 		frame->flags = SPULSE_FRAME_PYTHON_RUNTIME | SPULSE_FRAME_HIDDEN_DEFAULT;
 		frame->should_ignore = true;

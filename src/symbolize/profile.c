@@ -122,12 +122,17 @@ int64_t spulse_resolved_frame_end_column(const struct spulse_resolved_frame *fra
 
 int64_t spulse_resolved_frame_function_start_line(const struct spulse_resolved_frame *frame)
 {
-	return frame->function_line;
+	return frame_is_nameless(frame) ? -1 : frame->function_line;
 }
 
 int64_t spulse_resolved_frame_function_start_column(const struct spulse_resolved_frame *frame)
 {
-	return frame->function_column;
+	return frame_is_nameless(frame) ? -1 : frame->function_column;
+}
+
+uint64_t spulse_resolved_frame_function_start(const struct spulse_resolved_frame *frame)
+{
+	return frame_is_nameless(frame) ? frame->function_start : UINT64_MAX;
 }
 
 uint64_t spulse_resolved_frame_offset(const struct spulse_resolved_frame *frame)

@@ -22,7 +22,13 @@ struct spulse_resolved_frame {
 	const char *name; /* NULL: address only */
 	const char *module, *file, *suffix; /* file may be NULL */
 	uint64_t pc, offset, serial;
-	int32_t line, column, function_line, function_column; /* -1 unknown */
+	int32_t line, column; /* -1 unknown */
+	union {
+		struct {
+			int32_t function_line, function_column; /* -1 unknown */
+		};
+		uint64_t function_start; /* of a frame without a symbol; UINT64_MAX unknown */
+	};
 	uint32_t refs;	/* the cache's own included; 0 = free */
 	uint32_t run;	/* index of the run's first frame */
 	uint16_t inline_depth;
@@ -30,6 +36,11 @@ struct spulse_resolved_frame {
 	uint8_t kind, origin, flags;
 	bool should_ignore;
 };
+
+static inline bool frame_is_nameless(const struct spulse_resolved_frame *frame)
+{
+	return frame->origin == SPULSE_ORIGIN_ADDRESS_ONLY;
+}
 
 struct frame_store {
 	struct strpool strings;

@@ -33,4 +33,22 @@ def stripped_binary():
     check(caller >= 0.9, f"the stripped program's own frames in only {caller:.0%}")
 
 
-main(static_binary, stripped_binary)
+def stripped_functions():
+    """Code of a stripped program is told apart by function: MODULE+0xSTART, as its symbols had it."""
+    named = target("deep_named", "deep.c")
+    stripped = target("deep_stripped", "deep.c", after=["strip"])
+    record("functions.spool", ["-F", "499", "--stack-size", "60000"], [stripped, "1.5"])
+    symbols = run("nm", named).stdout.split("\n")
+    starts = {int(line.split()[0], 16) for line in symbols if len(line.split()) == 3 and line.split()[1] in "tT"}
+    stacks = folded("functions.spool", "--merge-unnamed")
+    own = {n for names, _ in stacks for n in names if n.startswith("deep_stripped")}
+    wrong = [n for n in own if int(n.rpartition("+0x")[2] or "0", 16) not in starts]
+    check(len(own) >= 5, f"only {len(own)} functions of the program: {sorted(own)[:5]}")
+    check(not wrong, f"no functions start there: {wrong[:5]}")
+    report = tool_ok("report", "functions.spool")
+    check("Code without names" in report and re.search(r"% +\d+ +deep_stripped\+0x", report), f"{report[:2000]}")
+    addresses = {n for names, _ in folded("functions.spool") for n in names if n.startswith("deep_stripped")}
+    check(addresses - own and len(addresses) >= len(own), "without the option there are addresses")
+
+
+main(static_binary, stripped_binary, stripped_functions)

@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: StackPulse contributors */
 /* SPDX-License-Identifier: MIT */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -99,18 +100,48 @@ static uint32_t intern_function(struct calltree *tree, const struct calltree_fun
 	}
 }
 
-/* The name that stands for all code of a module that has none. */
-static char *merged_name(const struct calltree_function *function, char *buf, size_t size,
-			 size_t *len_out)
+/*
+ * The name that stands for code without one: of its function, by where that starts in the file, or
+ * of all such code of the module.
+ */
+static char *merged_name(const struct calltree_function *function, uint64_t start, char *buf,
+			 size_t size, size_t *len_out)
 {
 	bool nameless = !*function->module || !strcmp(function->path, "//anon");
 	const char *module = nameless ? "run-time code" : function->module;
-	size_t len = strlen(module) + sizeof(" (no symbol)") - 1;
+	size_t len = strlen(module) + sizeof("+0x0123456789abcdef");
 	char *name = len < size ? buf : mem_alloc(len + 1);
 
-	snprintf(name, len + 1, "%s (no symbol)", module);
-	*len_out = len;
+	if (start == UINT64_MAX)
+		snprintf(name, len + 1, "%s (no symbol)", module);
+	else
+		snprintf(name, len + 1, "%s+0x%" PRIx64, module, start);
+	*len_out = strlen(name);
 	return name;
+}
+
+/* The code without names that a function is a part of: that of its module. */
+static uint32_t find_unnamed(struct calltree *tree, const struct calltree_function *function,
+			     uint32_t index)
+{
+	uint64_t hash = hash_text(0xcbf29ce484222325, function->path, strlen(function->path));
+	uint32_t found;
+	int is_new;
+
+	for (hash += (uint64_t)function->kind;; hash++) {
+		const struct calltree_function *other;
+
+		found = idmap_intern(&tree->unnamed_ids, hash, (uint32_t)tree->unnamed_count,
+				     &is_new);
+		if (is_new)
+			break;
+		other = &tree->functions[tree->unnamed[found].function];
+		if (other->kind == function->kind && !strcmp(other->path, function->path))
+			return found;
+	}
+	MEM_PUSH(tree->unnamed, tree->unnamed_count, tree->unnamed_cap) =
+		(struct calltree_unnamed){.function = index};
+	return found;
 }
 
 static uint32_t find_function(struct calltree *tree, const struct spulse_resolved_frame *frame,
@@ -121,9 +152,11 @@ static uint32_t find_function(struct calltree *tree, const struct spulse_resolve
 		.module = spulse_resolved_frame_module_basename(frame),
 		.flags = spulse_resolved_frame_flags(frame),
 		.inlined = spulse_resolved_frame_inline_depth(frame) > 0,
+		.unnamed = CALLTREE_NONE,
 	};
 	char buf[512], *name;
 	uint32_t index;
+	uint64_t start;
 
 	wanted.unresolved = spulse_resolved_frame_origin(frame) == SPULSE_ORIGIN_ADDRESS_ONLY &&
 			    !(wanted.flags & SPULSE_FRAME_TRUNCATED_STACK);
@@ -135,12 +168,16 @@ static uint32_t find_function(struct calltree *tree, const struct spulse_resolve
 	wanted.generated = spulse_resolved_frame_origin(frame) == SPULSE_ORIGIN_PERF_MAP ||
 			   wanted.flags & SPULSE_FRAME_JIT ||
 			   (wanted.unresolved && cuts_is_generated(wanted.path));
+	start = spulse_resolved_frame_function_start(frame);
 	if (wanted.merged)
-		name = merged_name(&wanted, buf, sizeof(buf), &wanted.name_len);
+		name = merged_name(&wanted, start, buf, sizeof(buf), &wanted.name_len);
 	else
 		name = display_name(frame, buf, sizeof(buf), &wanted.name_len);
 	wanted.name = name;
 	index = intern_function(tree, &wanted, spulse_resolved_frame_file(frame));
+	if (wanted.merged && tree->functions[index].unnamed == CALLTREE_NONE)
+		tree->functions[index].unnamed =
+			find_unnamed(tree, &tree->functions[index], index);
 	/* A function that exists on its own anywhere is not shown as inlined. */
 	tree->functions[index].inlined &= wanted.inlined;
 	if (name != buf)
@@ -228,6 +265,7 @@ static uint32_t group_node(struct calltree *tree, struct calltree_task *task)
 	char name[256];
 	struct calltree_function wanted = {.name = name,
 					   .module = "",
+					   .unnamed = CALLTREE_NONE,
 					   .flags = CALLTREE_GROUP,
 					   .kind = SPULSE_FRAME_KIND_UNKNOWN};
 	const char *kind = task->tid ? "thread" : "process";
@@ -286,49 +324,81 @@ static bool is_cut(const struct calltree *tree, uint32_t node)
 			       SPULSE_FRAME_TRUNCATED_STACK;
 }
 
+/* Functions and unnamed modules on the current path, by how many of its nodes are of each. */
+struct summing {
+	struct calltree *tree;
+	uint32_t *functions, *unnamed;
+};
+
+static void enter(struct summing *summing, const struct calltree_node *node)
+{
+	struct calltree *tree = summing->tree;
+	struct calltree_function *function = &tree->functions[node->function];
+	bool outermost = !summing->functions[node->function]++;
+
+	function->self += node->self;
+	if (outermost)
+		function->total += node->total;
+	if (outermost && function->flags & SPULSE_FRAME_TRUNCATED_STACK)
+		tree->truncated_samples += node->total;
+	if (function->generated && is_cut(tree, node->parent))
+		tree->generated_cuts += node->total;
+	if (function->unresolved)
+		tree->unresolved_samples += node->self;
+	if (function->unnamed != CALLTREE_NONE && !summing->unnamed[function->unnamed]++)
+		tree->unnamed[function->unnamed].total += node->total;
+}
+
+static void leave(struct summing *summing, const struct calltree_node *node)
+{
+	uint32_t unnamed = summing->tree->functions[node->function].unnamed;
+
+	summing->functions[node->function]--;
+	if (unnamed != CALLTREE_NONE)
+		summing->unnamed[unnamed]--;
+}
+
+/* Depth first without recursion. */
+static void walk_paths(struct summing *summing)
+{
+	const struct calltree_node *nodes = summing->tree->nodes;
+	uint32_t node = 0;
+
+	for (;;) {
+		if (node)
+			enter(summing, &nodes[node]);
+		if (nodes[node].first_child != CALLTREE_NONE) {
+			node = nodes[node].first_child;
+			continue;
+		}
+		while (node && nodes[node].next_sibling == CALLTREE_NONE) {
+			leave(summing, &nodes[node]);
+			node = nodes[node].parent;
+		}
+		if (!node)
+			break;
+		leave(summing, &nodes[node]);
+		node = nodes[node].next_sibling;
+	}
+}
+
 /* Sums up: nodes from the leaves to the root, then functions along every path. */
 static void sum_up(struct calltree *tree)
 {
-	uint32_t *open = mem_alloc(tree->function_count * sizeof(*open));
-	uint32_t node = 0;
+	struct summing summing = {
+		.tree = tree,
+		.functions = mem_alloc(tree->function_count * sizeof(uint32_t)),
+		.unnamed = mem_alloc(tree->unnamed_count * sizeof(uint32_t)),
+	};
 
 	for (size_t i = tree->node_count; i-- > 0;) {
 		tree->nodes[i].total += tree->nodes[i].self;
 		if (i)
 			tree->nodes[tree->nodes[i].parent].total += tree->nodes[i].total;
 	}
-	/* Depth first without recursion; open[] counts a function's nodes on the current path. */
-	for (;;) {
-		const struct calltree_node *at = &tree->nodes[node];
-
-		if (node) {
-			struct calltree_function *function = &tree->functions[at->function];
-
-			function->self += at->self;
-			if (!open[at->function]++)
-				function->total += at->total;
-			if (function->flags & SPULSE_FRAME_TRUNCATED_STACK &&
-			    open[at->function] == 1)
-				tree->truncated_samples += at->total;
-			if (function->generated && is_cut(tree, at->parent))
-				tree->generated_cuts += at->total;
-			if (function->unresolved)
-				tree->unresolved_samples += at->self;
-		}
-		if (at->first_child != CALLTREE_NONE) {
-			node = at->first_child;
-			continue;
-		}
-		while (node && tree->nodes[node].next_sibling == CALLTREE_NONE) {
-			open[tree->nodes[node].function]--;
-			node = tree->nodes[node].parent;
-		}
-		if (!node)
-			break;
-		open[tree->nodes[node].function]--;
-		node = tree->nodes[node].next_sibling;
-	}
-	free(open);
+	walk_paths(&summing);
+	free(summing.functions);
+	free(summing.unnamed);
 	if (!tree->samples)
 		tree->first_ns = 0;
 }
@@ -347,21 +417,21 @@ static size_t module_index(const struct spulse_source *source, const char *path)
 static int explain(struct calltree *tree, struct spulse_symbolizer *symbolizer,
 		   const struct spulse_source *source, struct spulse_error **err)
 {
-	for (size_t i = 0; i < tree->function_count; i++) {
-		struct calltree_function *function = &tree->functions[i];
+	for (size_t i = 0; i < tree->unnamed_count; i++) {
+		struct calltree_unnamed *unnamed = &tree->unnamed[i];
 		const char *text;
 		size_t index;
 		int r;
 
-		if (!function->merged || calltree_share(tree, function->total) < 1)
+		if (calltree_share(tree, unnamed->total) < 1)
 			continue;
-		index = module_index(source, function->path);
+		index = module_index(source, tree->functions[unnamed->function].path);
 		if (index == spulse_source_module_count(source))
 			continue;
 		r = spulse_symbolizer_module_report(symbolizer, index, &text, err);
 		if (r < 0)
 			return r;
-		function->why = mem_copy(text, strlen(text));
+		unnamed->why = mem_copy(text, strlen(text));
 	}
 	return 0;
 }
@@ -417,8 +487,11 @@ void calltree_release(struct calltree *tree)
 		free((char *)tree->functions[i].module);
 		free((char *)tree->functions[i].file);
 		free((char *)tree->functions[i].path);
-		free(tree->functions[i].why);
 	}
+	for (size_t i = 0; i < tree->unnamed_count; i++)
+		free(tree->unnamed[i].why);
+	free(tree->unnamed);
+	idmap_release(&tree->unnamed_ids);
 	free(tree->functions);
 	free(tree->nodes);
 	idmap_release(&tree->stacks);

@@ -50,21 +50,32 @@ struct calltree_function {
 	const char *file;
 	/* Full path of the module when the function has no name, else NULL. */
 	const char *path;
-	/* Why: what the symbolizer says of the module, or NULL. Only for merged functions. */
-	char *why;
+	/* Of the code without names that it is a part of, or CALLTREE_NONE. */
+	uint32_t unnamed;
 	size_t name_len;
 	enum spulse_frame_kind kind;
 	/* Set of enum spulse_frame_flag, and CALLTREE_GROUP. */
 	unsigned int flags;
 	bool inlined;
-	/* All that is known is an address; merged: of all such code of the module. */
+	/* No symbol names it. */
 	bool unresolved;
+	/* Stands for all code of a function of which the start is known, or of the module. */
 	bool merged;
 	/* Made at run time: no file holds it. */
 	bool generated;
 	/* Samples with the function innermost, and with it anywhere (counted once). */
 	uint64_t self;
 	uint64_t total;
+};
+
+/* The code of a module that has no names: only when it is merged. */
+struct calltree_unnamed {
+	/* A function of it, which has the module's path and kind. */
+	uint32_t function;
+	/* Samples with any of it. */
+	uint64_t total;
+	/* Why: what the symbolizer says of the module, or NULL. */
+	char *why;
 };
 
 /* A node's parent has a smaller index. Node 0 is the root: it has no function. */
@@ -82,6 +93,8 @@ struct calltree {
 	size_t function_count, function_cap;
 	struct calltree_node *nodes;
 	size_t node_count, node_cap;
+	struct calltree_unnamed *unnamed;
+	size_t unnamed_count, unnamed_cap;
 	uint64_t samples;
 	uint64_t truncated_samples;
 	/* Samples whose innermost function has no name. */
@@ -92,7 +105,7 @@ struct calltree {
 	struct calltree_tasks processes, threads;
 	bool recovered;
 	/* Private: what is known already. */
-	struct idmap stacks, frames, children, names;
+	struct idmap stacks, frames, children, names, unnamed_ids;
 	struct names labels;
 };
 
@@ -103,7 +116,7 @@ struct calltree_options {
 	struct cli_pids pids;
 	struct cli_pids tids;
 	bool show_hidden;
-	/* Merge code without a name into one function per module. */
+	/* Merge code without a name by function where its start is known, else by module. */
 	bool merge_unnamed;
 	/* enum calltree_grouping. */
 	int grouping;

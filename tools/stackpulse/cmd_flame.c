@@ -186,7 +186,7 @@ int cmd_flame(int argc, char **argv)
 		{0, "title", CLI_STRING, &flame.title, "TEXT",
 		 .help = "Title of the page. Default: the recording's file name."},
 		{0, "addresses", CLI_FLAG, &flame.addresses, NULL,
-		 .help = "Show each address of code without a name, not one box per module."},
+		 .help = "Show each address of code without a name, not one box per function."},
 	};
 	const struct cli_group groups[] = {
 		CLI_GROUP("Options", options),

@@ -58,6 +58,9 @@ int cmd_folded(int argc, char **argv)
 	const struct cli_option options[] = {
 		{'o', "output", CLI_STRING, &output, "FILE",
 		 .help = "Write to FILE, not to stdout."},
+		{0, "merge-unnamed", CLI_FLAG, &read.merge_unnamed, NULL,
+		 .help = "Merge code without a name by function, as report does: MODULE+0xSTART "
+			 "stands for the function that starts there."},
 	};
 	const struct cli_group groups[] = {
 		CLI_GROUP("Options", options),

@@ -360,7 +360,7 @@ int cmd_report(int argc, char **argv)
 		{0, "full-names", CLI_FLAG, &report.full_names, NULL,
 		 .help = "Do not shorten long names."},
 		{0, "addresses", CLI_FLAG, &report.addresses, NULL,
-		 .help = "Show each address of code without a name, not one line per module."},
+		 .help = "Show each address of code without a name, not one line per function."},
 		{0, "json", CLI_FLAG, &report.json, NULL,
 		 .help = "One JSON object with all functions."},
 		{0, "color", CLI_CHOICE, &report.color, "WHEN",

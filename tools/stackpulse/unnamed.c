@@ -14,23 +14,27 @@ static const double WORTH_TELLING = 1;
 /* Kinds of code that get their names in different ways. */
 enum need { NEED_DEBUG_FILE = 1, NEED_FILE = 2, NEED_PERF_MAP = 4, NEED_KALLSYMS = 8 };
 
-static enum need need_of(const struct calltree_function *function)
+static enum need need_of(const struct calltree *tree, const struct calltree_unnamed *unnamed)
 {
+	const struct calltree_function *function = &tree->functions[unnamed->function];
+
 	if (function->kind == SPULSE_FRAME_KIND_KERNEL)
 		return NEED_KALLSYMS;
 	if (function->generated)
 		return NEED_PERF_MAP;
 	/* The symbolizer could read the file, or says why not. */
-	if (function->why && strncmp(function->why, "file ", 5) != 0)
+	if (unnamed->why && strncmp(unnamed->why, "file ", 5) != 0)
 		return NEED_FILE;
 	return NEED_DEBUG_FILE;
 }
 
 static void print_module(struct out *out, const struct calltree *tree,
-			 const struct calltree_function *function)
+			 const struct calltree_unnamed *unnamed)
 {
-	out_printf(out, "%6.2f %%  ", calltree_share(tree, function->total));
-	switch (need_of(function)) {
+	const struct calltree_function *function = &tree->functions[unnamed->function];
+
+	out_printf(out, "%6.2f %%  ", calltree_share(tree, unnamed->total));
+	switch (need_of(tree, unnamed)) {
 	case NEED_KALLSYMS:
 		out_puts(out, "the kernel: its symbols cannot be read");
 		break;
@@ -41,7 +45,7 @@ static void print_module(struct out *out, const struct calltree *tree,
 	case NEED_FILE:
 		out_line(out, function->path, strlen(function->path));
 		out_puts(out, ": ");
-		out_line(out, function->why, strcspn(function->why, "\n"));
+		out_line(out, unnamed->why, strcspn(unnamed->why, "\n"));
 		break;
 	case NEED_DEBUG_FILE:
 		out_line(out, function->path, strlen(function->path));
@@ -71,25 +75,36 @@ static void print_hints(struct out *out, unsigned int needs)
 			      "perf_event_paranoid <= 1),\nor --kallsyms FILE.\n");
 }
 
+static int by_total(const void *a, const void *b)
+{
+	const struct calltree_unnamed *x = a, *y = b;
+
+	if (x->total != y->total)
+		return x->total < y->total ? 1 : -1;
+	return x->function < y->function ? -1 : x->function > y->function;
+}
+
 void unnamed_tell(struct out *out, const struct calltree *tree)
 {
-	uint32_t *order = calltree_ranking(tree, true);
+	struct calltree_unnamed *order = mem_alloc(tree->unnamed_count * sizeof(*order));
 	unsigned int needs = 0;
 	size_t told = 0;
 
-	for (size_t i = 0; i < tree->function_count && told < MODULES; i++) {
-		const struct calltree_function *function = &tree->functions[order[i]];
-
-		if (!function->merged || calltree_share(tree, function->total) < WORTH_TELLING)
-			continue;
+	if (tree->unnamed_count)
+		memcpy(order, tree->unnamed, tree->unnamed_count * sizeof(*order));
+	qsort(order, tree->unnamed_count, sizeof(*order), by_total);
+	for (size_t i = 0; i < tree->unnamed_count && told < MODULES; i++) {
+		if (calltree_share(tree, order[i].total) < WORTH_TELLING)
+			break;
 		if (!told++) {
 			out_style(out, "1");
 			out_puts(out, "\nCode without names");
 			out_style(out, NULL);
-			out_puts(out, " (--addresses shows each address)\n");
+			out_puts(out, ", by function as MODULE+0xSTART (--addresses shows each "
+				      "address)\n");
 		}
-		print_module(out, tree, function);
-		needs |= need_of(function);
+		print_module(out, tree, &order[i]);
+		needs |= need_of(tree, &order[i]);
 	}
 	print_hints(out, needs);
 	free(order);

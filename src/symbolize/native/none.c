@@ -28,6 +28,15 @@ void native_store_prepare(struct native_store *store, const struct native_place 
 	(void)threads;
 }
 
+bool native_store_function_start(struct native_store *store, const struct native_place *place,
+				 uint64_t *start)
+{
+	(void)store;
+	(void)place;
+	(void)start;
+	return false;
+}
+
 void native_store_trim(struct native_store *store)
 {
 	(void)store;

@@ -30,6 +30,7 @@ void program_free(struct program *program)
 		dwarf_reader_close(&program->reader);
 	dwarf_info_free(program->dwarf);
 	symtab_release(&program->symtab);
+	fde_starts_release(&program->starts);
 	u64map_release(&program->name_ids);
 	vec_free(&program->names);
 	arena_release(&program->name_bytes);
@@ -216,10 +217,25 @@ int program_resolve(struct program *program, uint64_t address, bool hidden, size
 	return r;
 }
 
+bool program_function_start(struct program *program, uint64_t address, uint64_t *start)
+{
+	if (!program->starts_read)
+		fde_starts_read(&program->starts, program->image);
+	program->starts_read = true;
+	if ((address < program->known_start || address >= program->known_end) &&
+	    !fde_starts_find(&program->starts, program->image, address, &program->known_start,
+			     &program->known_end)) {
+		program->known_end = 0;
+		return false;
+	}
+	*start = program->known_start;
+	return true;
+}
+
 size_t program_bytes(const struct program *program)
 {
 	size_t bytes = program->symtab.count * 48 + program->name_bytes.total +
-		       program->names.len * 64;
+		       program->names.len * 64 + program->starts.len * sizeof(struct fde_start);
 
 	if (program->dwarf)
 		bytes += program->dwarf->table_bytes + program->dwarf->unit_count * 96;

@@ -4,6 +4,7 @@
 #define SPULSE_SYMBOLIZE_PROGRAM_H
 
 #include "dwarf.h"
+#include "fdestarts.h"
 #include "store.h"
 #include "symtab.h"
 
@@ -23,6 +24,9 @@ struct program {
 	bool wanted; /* by the current preparation */
 	uint64_t used; /* tick of the last use */
 	struct symtab symtab;
+	struct fde_starts starts; /* read when code without a symbol is met */
+	bool starts_read;
+	uint64_t known_start, known_end; /* the function found last */
 	struct dwarf_info *dwarf;
 	struct dwarf_reader reader; /* open while units are being filled one by one */
 	struct u64map name_ids; /* by address of the linker name */
@@ -42,6 +46,8 @@ const struct shown_name *program_name(struct program *program, const char *linke
 /* Adds the levels of an address to results. */
 int program_resolve(struct program *program, uint64_t address, bool hidden, size_t index,
 		    struct spulse_native_results *results, struct spulse_error **err);
+/* Start of the function around an address as unwind tables know it; false without one. */
+bool program_function_start(struct program *program, uint64_t address, uint64_t *start);
 /* Adds lines that say what its names come from. */
 void program_describe(const struct program *program, struct strbuf *sb);
 /* Bytes of its tables. */

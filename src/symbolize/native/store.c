@@ -99,6 +99,14 @@ struct program *store_program(struct native_store *store,
 	return program;
 }
 
+bool native_store_function_start(struct native_store *store, const struct native_place *place,
+				 uint64_t *start)
+{
+	struct program *program = store_program(store, place->module);
+
+	return program && program_function_start(program, place->image_address, start);
+}
+
 static int compare_use(const void *a, const void *b)
 {
 	const struct program *x = *(struct program *const *)a, *y = *(struct program *const *)b;

@@ -35,6 +35,12 @@ struct native_place {
 /* Reads in parallel what lookups will need. Only saves time: nothing fails. */
 void native_store_prepare(struct native_store *store, const struct native_place *places,
 			  size_t count, unsigned int threads);
+/*
+ * Start of the function around an address of an image, as unwind tables know it: for code without
+ * a symbol. False when they do not cover it.
+ */
+bool native_store_function_start(struct native_store *store, const struct native_place *place,
+				 uint64_t *start);
 /* Between two calls: gives back what is over the limits. */
 void native_store_trim(struct native_store *store);
 /* Whether a backend is the built-in one, whose strings need no copy. */

@@ -203,7 +203,9 @@ static void merged(void **state)
 	assert_int_equal(program->total, 10);
 	assert_true(program->merged && program->unresolved && !program->generated);
 	assert_string_equal(program->path, PROGRAM);
-	assert_non_null(program->why);
+	assert_int_equal(tree.unnamed_count, 1);
+	assert_int_equal(tree.unnamed[program->unnamed].total, 10);
+	assert_non_null(tree.unnamed[program->unnamed].why);
 	assert_int_equal(tree.unresolved_samples, 10);
 	assert_int_equal(tree.generated_cuts, 0);
 	calltree_release(&tree);
