@@ -12,7 +12,7 @@
 
 enum {
 	/* Frames that are kept, unless one stack alone has more. */
-	PATH_ROOM = 1 << 20,
+	PATH_ROOM = 1 << 19,
 };
 
 struct paths {

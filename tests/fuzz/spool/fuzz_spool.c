@@ -68,14 +68,35 @@ static void add_stack(struct answer *answer, const struct spulse_stack *stack)
 	must(depth == 64 || depth == spulse_stack_depth(stack), "depth is wrong");
 }
 
+/* All frames at once are those of the walk. */
+static void check_frame_ids(struct spulse_stacks *stacks, const struct spulse_stack *stack)
+{
+	struct spulse_frame_iter iter = spulse_stack_frames(stack);
+	const struct spulse_frame *frames, *frame;
+	const uint32_t *ids;
+	size_t count, known;
+
+	must(spulse_stacks_frame_ids(stacks, &ids, &count, NULL) == 0, "no frame ids");
+	must(count == spulse_stack_depth(stack), "frame ids are missing");
+	frames = spulse_source_frames(spulse_stack_source(stack), &known);
+	for (size_t i = 0; i < count && i < 64; i++) {
+		frame = spulse_frame_iter_next(&iter);
+		must(ids[i] < known && frame == &frames[ids[i]], "another frame by its id");
+	}
+}
+
 static int add_stacks(struct answer *answer, struct spulse_stacks *stacks,
 		      struct spulse_error **err)
 {
 	const struct spulse_stack *stack;
 	int r;
 
-	while ((r = spulse_stacks_next(stacks, &stack, err)) > 0)
+	while ((r = spulse_stacks_next(stacks, &stack, err)) > 0) {
 		add_stack(answer, stack);
+		/* Each laid out anew when there are many deep ones. */
+		if (answer->samples % 16 == 1)
+			check_frame_ids(stacks, stack);
+	}
 	spulse_stacks_free(stacks);
 	return r;
 }
@@ -166,6 +187,31 @@ static void walk_records(const struct spulse_replay *replay, uint64_t samples)
 	must(r == 0 && samples == 0, "the walk over records misses samples");
 }
 
+/* Samples by blocks are the samples of the stacks. */
+static void walk_samples(const struct spulse_replay *replay, const struct answer *answer)
+{
+	SPULSE_CLEANUP(samples) blocks = NULL;
+	SPULSE_CLEANUP(samples) singles = NULL;
+	const struct spulse_sample *block;
+	struct spulse_sample sample;
+	uint64_t samples = 0;
+	size_t count;
+	int r;
+
+	must(spulse_replay_samples(replay, &blocks, NULL) == 0 &&
+	     spulse_replay_samples(replay, &singles, NULL) == 0, "no samples");
+	while ((r = spulse_samples_next_block(blocks, &block, &count, NULL)) > 0) {
+		must(count > 0, "an empty block");
+		for (size_t i = 0; i < count; i++)
+			must(spulse_samples_next(singles, &sample, NULL) == 1 &&
+			     !memcmp(&sample, &block[i], sizeof(sample)), "another sample");
+		samples += count;
+		must(spulse_samples_remaining(blocks) == answer->samples - samples,
+		     "another number of samples is left");
+	}
+	must(r == 0 && samples == answer->samples, "samples are missing");
+}
+
 static struct answer replay_answer(const char *path)
 {
 	SPULSE_CLEANUP(replay) replay = NULL;
@@ -179,6 +225,7 @@ static struct answer replay_answer(const char *path)
 	must(add_stacks(&answer, stacks, NULL) == 0, "a replay's walk fails");
 	must(spulse_replay_sample_count(replay) == answer.samples, "a replay counts otherwise");
 	walk_records(replay, answer.samples);
+	walk_samples(replay, &answer);
 	add_source(&answer, spulse_replay_source(replay));
 	answer.recovered =
 		spulse_source_recovered_from_truncated_tail(spulse_replay_source(replay));

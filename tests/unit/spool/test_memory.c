@@ -106,6 +106,19 @@ static void sample(struct strbuf *out, uint64_t i)
 	bytes_numbers(out, 4, 5, 0, 0, 0);
 }
 
+/* Half of the file one chain of nodes, then samples of stacks of all depths. */
+static void deep_sample(struct strbuf *out, uint64_t i)
+{
+	enum { NODES = SIZE / 2 / 9 };
+
+	if (i == 0)
+		thread(out, 0);
+	if (i < NODES)
+		node(out, i);
+	else
+		bytes_numbers(out, 4, 5, 0, 0, i * 7919 % NODES);
+}
+
 /* The worst for an index of where samples are. */
 static void sample_and_retirement(struct strbuf *out, uint64_t i)
 {
@@ -164,6 +177,7 @@ static const struct kind {
 	{ "threads", thread },
 	{ "threads of as many processes", thread_of_another },
 	{ "samples", sample },
+	{ "samples of deep stacks", deep_sample },
 	{ "samples and retirements in turn", sample_and_retirement },
 	{ "Python records", python },
 	{ "retired processes", process },
@@ -172,43 +186,64 @@ static const struct kind {
 	{ "JIT modules", small_jit_module },
 };
 
-static void open_snapshot(const char *path)
+/* All frames at once of some stacks: deep ones are laid out anew each time. */
+static void walk(struct spulse_stacks *stacks)
+{
+	const struct spulse_stack *stack;
+	const uint32_t *ids;
+	size_t count;
+	int r;
+
+	for (int i = 0; (r = spulse_stacks_next(stacks, &stack, NULL)) > 0; i++)
+		if (i % 64 == 0)
+			assert_int_equal(spulse_stacks_frame_ids(stacks, &ids, &count, NULL), 0);
+	assert_int_equal(r, 0);
+}
+
+static void walk_snapshot(const char *path)
 {
 	SPULSE_CLEANUP(snapshot) snapshot = NULL;
+	SPULSE_CLEANUP(stacks) stacks = NULL;
+	size_t count;
 
 	assert_int_equal(spulse_snapshot_open(path, &snapshot, NULL), 0);
+	spulse_snapshot_samples(snapshot, &count);
+	assert_int_equal(spulse_snapshot_stacks(snapshot, &stacks, NULL), 0);
+	walk(stacks);
 }
 
 static void walk_replay(const char *path)
 {
 	SPULSE_CLEANUP(replay) replay = NULL;
 	SPULSE_CLEANUP(stacks) stacks = NULL;
-	const struct spulse_stack *stack;
-	int r;
 
 	assert_int_equal(spulse_replay_open(path, &replay, NULL), 0);
 	assert_int_equal(spulse_replay_stacks(replay, &stacks, NULL), 0);
-	while ((r = spulse_stacks_next(stacks, &stack, NULL)) > 0)
-		;
-	assert_int_equal(r, 0);
+	walk(stacks);
 }
 
 static void follow_tail(const char *path)
 {
 	SPULSE_CLEANUP(tail) tail = NULL;
 	const struct spulse_batch *batch;
+	size_t count;
 
 	assert_int_equal(spulse_tail_open(path, &tail, NULL), 0);
 	do {
+		SPULSE_CLEANUP(stacks) stacks = NULL;
+
 		assert_int_equal(spulse_tail_poll(tail, &batch, NULL), 0);
+		assert_int_equal(spulse_batch_stacks(batch, &stacks, NULL), 0);
+		walk(stacks);
 	} while (spulse_batch_has_more(batch));
+	spulse_source_processes(spulse_tail_source(tail), &count);
 }
 
 static const struct reader {
 	const char *name;
 	void (*read)(const char *path);
 } readers[] = {
-	{ "Snapshot", open_snapshot },
+	{ "Snapshot", walk_snapshot },
 	{ "Replay", walk_replay },
 	{ "Tail", follow_tail },
 };
