@@ -20,10 +20,16 @@ demo:
 	$(MAKE) build
 	sh scripts/demo
 
-# Builds twice (release with warnings as errors, and with sanitizers), runs every test under both.
+# Builds twice (release with warnings as errors, and with sanitizers), runs every test under both,
+# and the unit tests as AArch64 programs.
 test:
 	sh scripts/install-deps test
 	python3 tests/run
+
+# The unit tests as AArch64 programs, under qemu-user.
+test-aarch64:
+	sh scripts/install-deps test
+	python3 tests/run --build aarch64
 
 # What takes minutes: more rounds, bigger inputs.
 test-long:
@@ -53,7 +59,7 @@ lint:
 	python3 scripts/lint
 
 clean:
-	rm -rf build build-release build-asan
+	rm -rf build build-release build-asan build-aarch64 build-cross
 
-.PHONY: build demo test test-long test-peers bench asan install format lint clean
+.PHONY: build demo test test-aarch64 test-long test-peers bench asan install format lint clean
 .DEFAULT_GOAL := build

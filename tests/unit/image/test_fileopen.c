@@ -189,6 +189,9 @@ static void test_root_and_exe_of_the_process(void **state)
 	struct image *image = NULL;
 	(void)state;
 
+	/* An emulator shows its own processes. */
+	if (getenv("MESON_EXE_WRAPPER"))
+		skip();
 	request.pid = getpid();
 	request.path = "/nowhere/at/all";
 	assert_int_equal(image_open(NULL, &request, &image, NULL), IMAGE_OK);
@@ -221,6 +224,9 @@ static void test_sysroot(void **state)
 					.sysroot = dir};
 	(void)state;
 
+	/* qemu-user knows no openat2(). */
+	if (getenv("MESON_EXE_WRAPPER"))
+		skip();
 	mkdir(in_dir("real"), 0755);
 	mkdir(in_dir("real/lib"), 0755);
 	write_elf(in_dir("real/lib/x.so"), 33);

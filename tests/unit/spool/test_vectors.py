@@ -6,6 +6,7 @@
 import gzip
 import json
 import os
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -17,7 +18,10 @@ class Dumper:
     """The program that answers one request per line."""
 
     def __init__(self, program):
-        self.process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        emulator = shlex.split(os.environ.get("MESON_EXE_WRAPPER", ""))
+        program = os.path.abspath(program)
+        self.process = subprocess.Popen([*emulator, program], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE)
 
     def ask(self, *fields):
         self.process.stdin.write("\t".join(fields).encode() + b"\n")
