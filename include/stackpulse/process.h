@@ -87,6 +87,12 @@ SPULSE_API int spulse_exit_watcher_new(pid_t pid, struct spulse_exit_watcher **w
 SPULSE_API int spulse_exit_watcher_poll(struct spulse_exit_watcher *watcher,
 					enum spulse_exit_state *state_out,
 					struct spulse_error **err);
+/**
+ * Sends @p signal to the watched process, never to a later one of its number. TARGET_GONE when it
+ * ended, PERMISSION when it belongs to another user, INVALID_INPUT when there is no such signal.
+ */
+SPULSE_API int spulse_exit_watcher_signal(struct spulse_exit_watcher *watcher, int signal,
+					  struct spulse_error **err);
 /** A descriptor that becomes readable when the process ended; -1 without pidfd. Borrowed. */
 SPULSE_API int spulse_exit_watcher_fd(const struct spulse_exit_watcher *watcher);
 /** Frees @p watcher; NULL is allowed. */

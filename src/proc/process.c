@@ -1,6 +1,8 @@
 /* SPDX-FileCopyrightText: StackPulse contributors */
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
+#include <string.h>
+#include <stdio.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -78,15 +80,19 @@ int spulse_process_is_alive(struct spulse_exit_watcher *watcher, pid_t pid,
 	return r < 0 ? r : !r;
 }
 
-static int send_signal(pid_t pid, int signal, const char *name, struct spulse_error **err)
+static int send_to(struct proc_handle *handle, int signal, struct spulse_error **err)
 {
-	struct proc_handle *handle;
-	int r = proc_handle_open(pid, &handle, err);
+	pid_t pid = proc_handle_pid(handle);
+	const char *abbreviation = sigabbrev_np(signal);
+	char name[32];
+	int r = proc_handle_signal(handle, signal);
 
-	if (r < 0)
-		return r;
-	r = proc_handle_signal(handle, signal);
-	proc_handle_free(handle);
+	if (r == 0)
+		return 0;
+	if (abbreviation)
+		snprintf(name, sizeof(name), "SIG%s", abbreviation);
+	else
+		snprintf(name, sizeof(name), "signal %d", signal);
 	if (r == -ESRCH)
 		return err_file(err, SPULSE_ERROR_TARGET_GONE, ESRCH, NULL,
 				"cannot send %s to process %d", name, pid);
@@ -94,17 +100,31 @@ static int send_signal(pid_t pid, int signal, const char *name, struct spulse_er
 		return err_file(err, SPULSE_ERROR_PERMISSION, EPERM, NULL,
 				"cannot send %s to process %d of another user without CAP_KILL",
 				name, pid);
-	return r < 0 ? err_io(err, -r, NULL, "cannot send %s to process %d", name, pid) : 0;
+	if (r == -EINVAL)
+		return err_set(err, SPULSE_ERROR_INVALID_INPUT, "there is no %s", name);
+	return err_io(err, -r, NULL, "cannot send %s to process %d", name, pid);
+}
+
+static int send_signal(pid_t pid, int signal, struct spulse_error **err)
+{
+	struct proc_handle *handle;
+	int r = proc_handle_open(pid, &handle, err);
+
+	if (r < 0)
+		return r;
+	r = send_to(handle, signal, err);
+	proc_handle_free(handle);
+	return r;
 }
 
 int spulse_process_interrupt(pid_t pid, struct spulse_error **err)
 {
-	return send_signal(pid, SIGINT, "SIGINT", err);
+	return send_signal(pid, SIGINT, err);
 }
 
 int spulse_process_kill(pid_t pid, struct spulse_error **err)
 {
-	return send_signal(pid, SIGKILL, "SIGKILL", err);
+	return send_signal(pid, SIGKILL, err);
 }
 
 int spulse_exit_watcher_new(pid_t pid, struct spulse_exit_watcher **watcher_out,
@@ -132,6 +152,12 @@ int spulse_exit_watcher_poll(struct spulse_exit_watcher *watcher,
 		return r;
 	*state_out = r ? SPULSE_EXIT_STATE_EXITED : SPULSE_EXIT_STATE_RUNNING;
 	return 0;
+}
+
+int spulse_exit_watcher_signal(struct spulse_exit_watcher *watcher, int signal,
+			       struct spulse_error **err)
+{
+	return send_to(watcher->handle, signal, err);
 }
 
 int spulse_exit_watcher_fd(const struct spulse_exit_watcher *watcher)

@@ -194,17 +194,22 @@ void stop_target_end(struct stop_target *target)
 	munmap(target->page, sizeof(*target->page));
 }
 
-void forbid_ptrace(void)
+void forbid_call(unsigned int number)
 {
 	struct sock_filter code[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_ptrace, 0, 1),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
-	struct sock_fprog program = { .len = sizeof(code) / sizeof(*code), .filter = code };
+	struct sock_fprog program = {.len = sizeof(code) / sizeof(*code), .filter = code};
 
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
 	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
 		_exit(99);
+}
+
+void forbid_ptrace(void)
+{
+	forbid_call(SYS_ptrace);
 }

@@ -30,7 +30,8 @@ bool stop_target_runs(const struct stop_target *target);
 /* Whether every thread is in state T. */
 bool stop_target_is_stopped(const struct stop_target *target);
 void stop_target_end(struct stop_target *target);
-/* From here on this process is refused ptrace, as a container's policy does. */
+/* From here on this process is refused a system call, as a container's policy does. */
+void forbid_call(unsigned int number);
 void forbid_ptrace(void);
 
 #endif

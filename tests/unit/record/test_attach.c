@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "live.h"
+#include "stop_target.h"
 
 /* ---- what targets do ---- */
 
@@ -579,6 +580,24 @@ static void processes_of_another_pid_namespace_have_our_numbers(void **state)
 	spulse_array_free(children);
 }
 
+static void try_without_pidfds(struct live_report *report)
+{
+	forbid_call(SYS_pidfd_open);
+	live_try(report, SPULSE_ATTACH_STOP, LIVE_OPTIONS());
+}
+
+static void a_policy_without_pidfds_is_no_obstacle(void **state)
+{
+	struct live_report report;
+
+	(void)state;
+	live.target = target_start(burn_on);
+	report = live_in_child(try_without_pidfds);
+	if (report.result < 0)
+		fail_msg("%s", report.message);
+	assert_true(report.samples >= 20);
+}
+
 /* ---- processes in other hands ---- */
 
 static pid_t start_debugger(pid_t pid)
@@ -756,6 +775,7 @@ int main(void)
 		TEST(odd_names_are_no_obstacle),
 		TEST(a_process_id_that_is_used_again_is_another_process),
 		TEST(processes_of_another_pid_namespace_have_our_numbers),
+		TEST(a_policy_without_pidfds_is_no_obstacle),
 		TEST(a_process_that_is_debugged_is_attached_beside_its_debugger),
 		TEST(a_process_whose_leader_ended_is_attached),
 		TEST(a_process_that_hides_itself_later_is_sampled_on),

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -429,6 +430,33 @@ static void a_signal_ends_a_poll_without_an_error(void **state)
 	assert_int_equal(spulse_recorder_poll(live.recorder, -1, NULL, NULL), 0);
 	signal(SIGALRM, SIG_DFL);
 	assert_int_equal(alarms, 1);
+	live_finish();
+}
+
+static void a_loop_of_ones_own_waits_for_the_descriptor(void **state)
+{
+	struct spulse_poll_summary now = {.size = sizeof(now)}, last = {.size = sizeof(last)};
+	struct pollfd fd = {.events = POLLIN};
+	uint64_t samples = 0;
+
+	(void)state;
+	live.target = target_start(burn_on);
+	live_attach(SPULSE_ATTACH_STOP, LIVE_OPTIONS());
+	fd.fd = spulse_recorder_fd(live.recorder);
+	assert_true(fd.fd >= 0);
+	for (int i = 0; i < 50 && samples < 50; i++) {
+		if (!spulse_recorder_has_pending_events(live.recorder))
+			assert_int_equal(poll(&fd, 1, 5000), 1);
+		assert_int_equal(spulse_recorder_poll(live.recorder, 0, &now, NULL), 0);
+		spulse_recorder_last_poll(live.recorder, &last);
+		assert_memory_equal(&now, &last, sizeof(now));
+		assert_int_equal(now.pending_events,
+				 spulse_recorder_has_pending_events(live.recorder));
+		assert_int_equal(now.active_processes, 1);
+		assert_true(now.root_active);
+		samples += now.samples;
+	}
+	assert_true(samples >= 50);
 	live_finish();
 }
 
@@ -1002,6 +1030,7 @@ int main(void)
 		TEST(a_paused_recording_takes_no_samples),
 		TEST(what_is_in_the_rings_at_the_end_is_written),
 		TEST(rings_that_are_not_read_lose_samples_and_say_so),
+		TEST(a_loop_of_ones_own_waits_for_the_descriptor),
 		TEST(losses_are_named_by_thread),
 		TEST(a_signal_ends_a_poll_without_an_error),
 		TEST(the_last_samples_of_an_ended_process_have_modules),
