@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,7 @@
 
 #include <stackpulse/error.h>
 
+#include "base/errors.h"
 #include "base/util.h"
 #include "failalloc.h"
 #include "spool/spool.h"
@@ -205,7 +207,12 @@ static int walk_stacks(struct spulse_stacks *stacks, uint64_t *sum, struct spuls
 
 	while ((r = spulse_stacks_next(stacks, &stack, err)) > 0) {
 		struct spulse_frame_iter iter = spulse_stack_frames(stack);
+		const uint32_t *ids;
+		size_t depth;
 
+		r = spulse_stacks_frame_ids(stacks, &ids, &depth, err);
+		if (r < 0)
+			return r;
 		while (spulse_frame_iter_next_context(&iter, &context))
 			;
 		++*sum;
@@ -218,12 +225,18 @@ static int read_snapshot(const char *path, uint64_t *sum, struct spulse_error **
 	SPULSE_CLEANUP(snapshot) snapshot = NULL;
 	SPULSE_CLEANUP(stacks) stacks = NULL;
 	int r = spulse_snapshot_open(path, &snapshot, err);
+	size_t count;
 
 	if (r == 0)
 		r = spulse_snapshot_stacks(snapshot, &stacks, err);
 	if (r < 0)
 		return r;
-	*sum = definitions(spulse_snapshot_source(snapshot));
+	/* An array that is made when asked for; without memory it is not there. */
+	if (!spulse_snapshot_samples(snapshot, &count)) {
+		assert_int_equal(count, 0);
+		return err_no_memory(err);
+	}
+	*sum = count * 7 + definitions(spulse_snapshot_source(snapshot));
 	return walk_stacks(stacks, sum, err);
 }
 
@@ -253,14 +266,11 @@ static int read_replay(const char *path, uint64_t *sum, struct spulse_error **er
 	return walk_stacks(stacks, sum, err);
 }
 
-static int read_tail(const char *path, uint64_t *sum, struct spulse_error **err)
+static int poll_all(struct spulse_tail *tail, uint64_t *sum, struct spulse_error **err)
 {
-	SPULSE_CLEANUP(tail) tail = NULL;
 	const struct spulse_batch *batch;
-	int r = spulse_tail_open(path, &tail, err);
+	int r;
 
-	if (r < 0)
-		return r;
 	do {
 		SPULSE_CLEANUP(stacks) stacks = NULL;
 
@@ -271,6 +281,33 @@ static int read_tail(const char *path, uint64_t *sum, struct spulse_error **err)
 			r = walk_stacks(stacks, sum, err);
 	} while (r == 0 && spulse_batch_has_more(batch));
 	*sum += definitions(spulse_tail_source(tail));
+	return r;
+}
+
+static int read_tail(const char *path, uint64_t *sum, struct spulse_error **err)
+{
+	SPULSE_CLEANUP(tail) tail = NULL;
+	int r = spulse_tail_open(path, &tail, err);
+
+	return r < 0 ? r : poll_all(tail, sum, err);
+}
+
+/* A recorder's tail. */
+static int read_channel(const char *path, uint64_t *sum, struct spulse_error **err)
+{
+	SPULSE_CLEANUP(tail) tail = NULL;
+	struct spool_channel *channel = NULL;
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+	int r = spool_channel_new(&channel, err);
+
+	if (r == 0) {
+		spool_channel_publish(channel, lseek(fd, 0, SEEK_END));
+		r = spool_tail_open_channel(fd, path, channel, NULL, false, &tail, err);
+	}
+	if (r == 0)
+		r = poll_all(tail, sum, err);
+	spool_channel_unref(channel);
+	close(fd);
 	return r;
 }
 
@@ -320,7 +357,8 @@ static long check_reader(read_fn *reader, const char *path, bool all)
 
 static void test_readers(void **state)
 {
-	static read_fn *const readers[] = { read_snapshot, read_replay, read_tail, convert };
+	static read_fn *const readers[] = { read_snapshot, read_replay, read_tail, convert,
+					    read_channel };
 	struct strbuf bytes = { 0 };
 	struct spool_file file;
 	long count;
