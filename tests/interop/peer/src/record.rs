@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: StackPulse contributors
 // SPDX-License-Identifier: MIT
-//! Records a running process. usage: peer-record 3|4 PID SECONDS FILE [HZ [STACK_BYTES]]
+//! Records a running process. usage: peer-record 3|4 PID SECONDS FILE [HZ [STACK_BYTES [children]]]
+//! Children are recorded in format 4 only.
 use std::time::{Duration, Instant};
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
@@ -11,6 +12,7 @@ struct Job {
     file: String,
     rate: u32,
     stack: u32,
+    children: bool,
 }
 
 const STEP: Duration = Duration::from_millis(100);
@@ -31,7 +33,10 @@ fn record4(job: &Job) -> Outcome {
     use format4::{Pid, Recorder, SampleRate, Spool};
     let spool = Spool::retained(std::fs::File::create(&job.file)?)?;
     let pid = Pid::try_from(job.pid)?;
-    let builder = Recorder::builder(SampleRate::hz(job.rate)?).stack_size(job.stack);
+    let mut builder = Recorder::builder(SampleRate::hz(job.rate)?).stack_size(job.stack);
+    if job.children {
+        builder = builder.scope(format4::record::ProcessScope::Descendants);
+    }
     let mut recorder = builder.attach(pid, spool)?;
     while Instant::now() < job.end {
         let activity = recorder.poll(STEP)?;
@@ -46,7 +51,7 @@ fn record4(job: &Job) -> Outcome {
 fn main() -> Outcome {
     let args: Vec<String> = std::env::args().collect();
     if args.len() < 5 {
-        return Err("usage: peer-record 3|4 PID SECONDS FILE [HZ [STACK_BYTES]]".into());
+        return Err("usage: peer-record 3|4 PID SECONDS FILE [HZ [STACK_BYTES [children]]]".into());
     }
     let number = |index: usize, default: u32| -> Result<u32, std::num::ParseIntError> {
         args.get(index).map_or(Ok(default), |s| s.parse())
@@ -57,6 +62,7 @@ fn main() -> Outcome {
         file: args[4].clone(),
         rate: number(5, 499)?,
         stack: number(6, 32768)?,
+        children: args.get(7).is_some_and(|s| s == "children"),
     };
     match args[1].as_str() {
         "3" => record3(&job),
