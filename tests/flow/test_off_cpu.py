@@ -81,6 +81,11 @@ def counters_add_up():
     dropped = sum(value for key, value in counters.items() if key.endswith("_samples"))
     check(counters["sample_events"] == counters["samples"] + dropped > 250, f"{counters}")
     check(len(dump("sum.spool")["samples"]) == counters["samples"], "other samples in the file")
+    kept = {a["key"]: int(a["value"]) for a in json.loads(tool_ok("info", "--json", "sum.spool"))["annotations"]
+            if a["key"].startswith("counter/")}
+    left_out = sum(value for key, value in kept.items() if key.endswith("-samples") and "cut-off" not in key)
+    check(kept["counter/sample-events"] == counters["sample_events"] == kept["counter/samples"] + left_out,
+          f"info: {kept}")
 
 
 def refused_with_the_setting():
