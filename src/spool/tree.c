@@ -3,7 +3,7 @@
 #include "tree.h"
 
 enum {
-	LIST_MAX = 12, /* children looked at before they move to the hash */
+	LIST_MAX = 2, /* children looked at before they move to the hash */
 };
 
 /* In tree_node.child and tree.root_child. Node ids stay below it. */

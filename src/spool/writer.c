@@ -97,6 +97,7 @@ void spulse_spool_writer_free(struct spulse_spool_writer *w)
 	vec_free(&w->ids);
 	vec_free(&w->numbers);
 	vec_free(&w->packed);
+	vec_free(&w->keys);
 	frame_table_release(&w->frames);
 	tree_release(&w->tree);
 	memo_release(&w->memo);
@@ -298,18 +299,23 @@ static bool pinned_fits(const struct spulse_spool_writer *w, const struct spulse
 	       frame->file_relative_ip - m->file_offset < m->size;
 }
 
-uint32_t spool_writer_intern(struct spulse_spool_writer *w, const struct spulse_frame *frame)
+static struct frame_key key_of(const struct spulse_spool_writer *w,
+			       const struct spulse_frame *frame)
 {
-	bool kernel = frame->mode == SPULSE_FRAME_KERNEL;
-
 	if (frame->mode == SPULSE_FRAME_TRUNCATED)
-		return frame_table_intern(&w->frames, FRAME_KIND_MARKER, 0);
+		return (struct frame_key){ FRAME_KIND_MARKER, 0 };
 	/* What its module cannot hold goes out by its address alone. */
 	if (pinned_fits(w, frame))
-		return frame_table_intern(&w->frames, (uint64_t)frame->module_id << 1,
-					  frame->file_relative_ip);
-	return frame_table_intern(&w->frames, kernel ? FRAME_KIND_KERNEL : FRAME_KIND_USER,
-				  frame->abs_ip);
+		return (struct frame_key){ (uint64_t)frame->module_id << 1,
+					   frame->file_relative_ip };
+	return (struct frame_key){ frame->mode == SPULSE_FRAME_KERNEL ? FRAME_KIND_KERNEL
+								      : FRAME_KIND_USER,
+				   frame->abs_ip };
+}
+
+uint32_t spool_writer_intern(struct spulse_spool_writer *w, const struct spulse_frame *frame)
+{
+	return frame_table_intern(&w->frames, key_of(w, frame));
 }
 
 int spool_writer_sample(struct spulse_spool_writer *w, const struct spulse_sample *sample,
@@ -372,11 +378,11 @@ static int intern_stack(struct spulse_spool_writer *w, const struct spulse_frame
 			return invalid(err, "a frame's mode is none of those known");
 		if (frames[i].module_id != SPULSE_NO_MODULE && !pinned_fits(w, &frames[i]))
 			return invalid(err, "a frame's address is outside of its module");
-		w->numbers.data[i] = spool_writer_intern(w, &frames[i]);
-		if (w->numbers.data[i] == UINT32_MAX)
-			return err_no_memory(err);
+		w->keys.data[i] = key_of(w, &frames[i]);
 	}
-	return 0;
+	return frame_table_intern_all(&w->frames, w->keys.data, count, w->numbers.data)
+		       ? 0
+		       : err_no_memory(err);
 }
 
 int spulse_spool_writer_sample(struct spulse_spool_writer *w, const struct spulse_sample *sample,
@@ -387,8 +393,9 @@ int spulse_spool_writer_sample(struct spulse_spool_writer *w, const struct spuls
 	bool has_key;
 	int r = 0;
 
-	w->numbers.len = w->packed.len = 0;
-	if (!vec_reserve(&w->numbers, count) || !vec_reserve(&w->packed, count))
+	w->numbers.len = w->packed.len = w->keys.len = 0;
+	if (!vec_reserve(&w->numbers, count) || !vec_reserve(&w->packed, count) ||
+	    !vec_reserve(&w->keys, count))
 		return err_no_memory(err);
 	has_key = pack_stack(w, frames, count, &key);
 	if (has_key)

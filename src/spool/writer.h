@@ -59,8 +59,15 @@ struct frame_table {
 	uint32_t epoch; /* how often unpinned ones lost their ids */
 };
 
+struct frame_key {
+	uint64_t kind, value;
+};
+
 /* Number of a frame; UINT32_MAX when memory ran out. */
-uint32_t frame_table_intern(struct frame_table *table, uint64_t kind, uint64_t value);
+uint32_t frame_table_intern(struct frame_table *table, struct frame_key key);
+/* Numbers of many frames, whose places in memory are waited for together. */
+bool frame_table_intern_all(struct frame_table *table, const struct frame_key *keys, size_t count,
+			    uint32_t *numbers);
 /* Gives a frame its next id. Room in the live lists was reserved. */
 void frame_table_written(struct frame_table *table, struct frame_slot *slot);
 bool frame_table_reserve(struct frame_table *table, size_t count);
@@ -97,6 +104,7 @@ struct spulse_spool_writer {
 	VEC(uint32_t) ids; /* scratch: the sample's frames */
 	VEC(uint32_t) numbers; /* scratch: frames of a public call */
 	VEC(uint64_t) packed; /* scratch: those frames as words of a key */
+	VEC(struct frame_key) keys; /* scratch: the same, as they are in the file */
 };
 
 /* Kinds of keys in the memo: frames as numbers, or as packed words. */
