@@ -31,31 +31,6 @@ static bool build_marker(struct spulse_symbolizer *sym, const struct pending *p,
 	return frame_set_name(frame, name, strlen(name));
 }
 
-/* The function's own name: its offset is a field, so that one function has one name. */
-static bool build_kernel(struct spulse_symbolizer *sym, const struct pending *p,
-			 uint32_t *first_out)
-{
-	struct spulse_resolved_frame *frame;
-	struct kernel_hit hit;
-	char name[48];
-
-	if (!new_frame(sym, p, first_out, &frame))
-		return false;
-	frame->kind = SPULSE_FRAME_KIND_KERNEL;
-	if (p->module && !strcmp(spulse_module_path(p->module), off_cpu_path))
-		return frame_set_name(frame, off_cpu_path, strlen(off_cpu_path)) &&
-		       frame_set_module(frame, off_cpu_path, strlen(off_cpu_path));
-	if (symbolizer_kernel(sym, p->frame->abs_ip, &hit)) {
-		frame->origin = SPULSE_ORIGIN_KERNEL_SYMBOLS;
-		frame->offset = hit.offset;
-		return frame_set_name(frame, hit.name, strlen(hit.name)) &&
-		       frame_set_module(frame, hit.module, strlen(hit.module));
-	}
-	snprintf(name, sizeof(name), "[kernel]+0x%llx", (unsigned long long)p->frame->abs_ip);
-	return frame_set_name(frame, name, strlen(name)) &&
-	       frame_set_module(frame, "[kernel]", strlen("[kernel]"));
-}
-
 static bool build_bare(struct spulse_symbolizer *sym, const struct pending *p, uint32_t *first_out)
 {
 	struct spulse_resolved_frame *frame;
@@ -260,6 +235,76 @@ static unsigned int count_levels(const struct spulse_native_results *results, ui
 	for (; at != UINT32_MAX && n < RUN_MAX; at = results->entries.data[at].next)
 		n++;
 	return n;
+}
+
+/* With the lines and inlined calls that its image has; its name is the one the kernel tells. */
+static bool build_kernel_levels(struct spulse_symbolizer *sym, const struct pending *p,
+				const struct kernel_hit *hit,
+				const struct spulse_native_results *results, uint32_t *first_out)
+{
+	const struct module_text text = { .name = hit->module, .name_len = strlen(hit->module) };
+	uint32_t at = results->chains[0].first;
+	unsigned int levels = count_levels(results, at);
+
+	if (!frame_run_new(sym->frames, levels, first_out))
+		return false;
+	for (unsigned int i = 0; i < levels; i++, at = results->entries.data[at].next) {
+		struct spulse_resolved_frame *frame = frame_at(sym->frames, *first_out + i);
+		struct spulse_native_symbol symbol = results->entries.data[at].symbol;
+
+		if (i + 1 == levels) {
+			symbol.name = hit->name;
+			symbol.suffix = NULL;
+		}
+		frame->inline_depth = levels - 1 - i;
+		if (!fill_native(sym, frame, p, &symbol, &text))
+			return false;
+		frame->kind = SPULSE_FRAME_KIND_KERNEL;
+		frame->origin = SPULSE_ORIGIN_KERNEL_SYMBOLS;
+	}
+	return true;
+}
+
+static bool build_off_cpu(struct spulse_symbolizer *sym, const struct pending *p,
+			  uint32_t *first_out)
+{
+	struct spulse_resolved_frame *frame;
+
+	if (!new_frame(sym, p, first_out, &frame))
+		return false;
+	frame->kind = SPULSE_FRAME_KIND_KERNEL;
+	return frame_set_name(frame, off_cpu_path, strlen(off_cpu_path)) &&
+	       frame_set_module(frame, off_cpu_path, strlen(off_cpu_path));
+}
+
+/* The function's own name: its offset is a field, so that one function has one name. */
+static bool build_kernel(struct spulse_symbolizer *sym, const struct pending *p,
+			 uint32_t *first_out)
+{
+	const struct spulse_native_results *levels;
+	struct spulse_resolved_frame *frame;
+	struct kernel_hit hit;
+	char name[48];
+
+	if (p->module && !strcmp(spulse_module_path(p->module), off_cpu_path))
+		return build_off_cpu(sym, p, first_out);
+	if (!symbolizer_kernel(sym, p->frame->abs_ip, &hit)) {
+		snprintf(name, sizeof(name), "[kernel]+0x%llx",
+			 (unsigned long long)p->frame->abs_ip);
+		hit = (struct kernel_hit){ .name = name, .module = "[kernel]" };
+	} else {
+		levels = vmlinux_lookup(sym, p->frame->abs_ip, &hit);
+		if (levels)
+			return build_kernel_levels(sym, p, &hit, levels, first_out);
+	}
+	if (!new_frame(sym, p, first_out, &frame))
+		return false;
+	frame->kind = SPULSE_FRAME_KIND_KERNEL;
+	if (hit.name != name)
+		frame->origin = SPULSE_ORIGIN_KERNEL_SYMBOLS;
+	frame->offset = hit.offset;
+	return frame_set_name(frame, hit.name, strlen(hit.name)) &&
+	       frame_set_module(frame, hit.module, strlen(hit.module));
 }
 
 static bool build_module(struct spulse_symbolizer *sym, const struct pending *p,

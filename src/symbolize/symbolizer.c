@@ -246,6 +246,8 @@ void spulse_symbolizer_free(struct spulse_symbolizer *sym)
 	    sym->backend->release)
 		sym->backend->release(sym->backend_data);
 	results_release(&sym->results);
+	results_release(&sym->vmlinux_results);
+	spulse_native_module_unref(sym->vmlinux);
 	native_store_free(sym->store);
 	image_cache_unref(sym->images);
 	kernel_table_unref(sym->kernel);

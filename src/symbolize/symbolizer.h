@@ -106,6 +106,11 @@ struct spulse_symbolizer {
 	enum spulse_kernel_symbols kernel_source;
 	struct kernel_table *kernel;
 	bool kernel_loaded;
+	struct spulse_native_module *vmlinux; /* the kernel's own image; NULL: none */
+	uint64_t vmlinux_slide; /* run address - file address, once placed */
+	bool vmlinux_tried, vmlinux_placed;
+	unsigned int vmlinux_tries;
+	struct spulse_native_results vmlinux_results;
 
 	uint64_t owner;
 	struct frame_store *frames;
@@ -211,6 +216,12 @@ bool build_frames(struct spulse_symbolizer *sym, const struct pending *pending,
 		  const struct spulse_native_results *results, size_t index,
 		  uint32_t *first_out);
 
+/*
+ * What the kernel's own image says of an address that kernel symbols have as `hit`: levels in
+ * chain 0, valid until the next call. NULL: no image, or it does not fit.
+ */
+const struct spulse_native_results *vmlinux_lookup(struct spulse_symbolizer *sym, uint64_t address,
+						   const struct kernel_hit *hit);
 /* Prepares a native lookup; false when the module cannot be asked. */
 bool module_lookup(struct spulse_symbolizer *sym, struct pending *pending,
 		   const struct spulse_module *module);

@@ -19,6 +19,12 @@ void native_store_free(struct native_store *store)
 	(void)store;
 }
 
+const struct image_roots *native_store_roots(const struct native_store *store)
+{
+	(void)store;
+	return NULL;
+}
+
 void native_store_prepare(struct native_store *store, const struct native_place *places,
 			  size_t count, unsigned int threads)
 {

@@ -64,6 +64,11 @@ void native_store_free(struct native_store *store)
 	free(store);
 }
 
+const struct image_roots *native_store_roots(const struct native_store *store)
+{
+	return store ? &store->roots : NULL;
+}
+
 const struct image_debug_options *store_options(const struct native_store *store)
 {
 	return &store->debug;

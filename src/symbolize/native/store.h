@@ -26,6 +26,8 @@ struct native_options {
 /* NULL when memory ran out or the backend is not built in. */
 struct native_store *native_store_new(const struct native_options *options);
 void native_store_free(struct native_store *store);
+/* Folders of debug files; NULL without a store. */
+const struct image_roots *native_store_roots(const struct native_store *store);
 /* An address that will be looked up. */
 struct native_place {
 	const struct spulse_native_module *module;
