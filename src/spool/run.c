@@ -265,13 +265,14 @@ TARGET static ALWAYS_INLINE size_t take_rest(const struct sample_run *run, const
 	uint64_t ends = ends_of_numbers(p, run->end - p);
 	size_t at = 0;
 
-	while (g->count < max && p[at] == TAG_SAMPLE) {
+	while (g->count < max) {
 		uint64_t last = without_lowest(without_lowest(without_lowest(ends)));
 		size_t shape = shape_of(ends, at);
 		uint32_t delta;
 		__m128i v;
 
-		if (shape == SHAPE_NONE)
+		/* In this order: with a shape all of its bytes are in the window. */
+		if (shape == SHAPE_NONE || p[at] != TAG_SAMPLE)
 			break;
 		v = three_numbers(p + at + 1, shape);
 		g->most = _mm_max_epu32(g->most, v);
@@ -335,7 +336,7 @@ TARGET static size_t numbers_by_shapes(const uint8_t **begin, const uint8_t *end
 		uint64_t ends = ends_of_numbers(p, end - p);
 
 		at = 0;
-		while (count < max && p[at] == tag && shape_of(ends, at) != SHAPE_NONE) {
+		while (count < max && shape_of(ends, at) != SHAPE_NONE && p[at] == tag) {
 			uint64_t last = without_lowest(without_lowest(without_lowest(ends)));
 
 			_mm_storeu_si128((__m128i *)&out[count++],

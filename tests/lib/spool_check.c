@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include <stackpulse/error.h>
+
 #include "spool_check.h"
 
 #include <unistd.h>
@@ -33,7 +35,8 @@ static void check_snapshot(const struct spool_model *model, const char *path)
 	SPULSE_CLEANUP(snapshot) snapshot = NULL;
 	SPULSE_CLEANUP(stacks) stacks = NULL;
 	const struct spulse_stack *stack;
-	size_t count;
+	const uint32_t *ids;
+	size_t count, id_count;
 
 	assert_int_equal(spulse_snapshot_open(path, &snapshot, NULL), 0);
 	spool_model_check_source(model, spulse_snapshot_source(snapshot));
@@ -45,6 +48,8 @@ static void check_snapshot(const struct spool_model *model, const char *path)
 	}
 	assert_int_equal(spulse_snapshot_stack(snapshot, count, &stack, NULL), 0);
 	assert_int_equal(spulse_snapshot_stacks(snapshot, &stacks, NULL), 0);
+	assert_int_equal(spulse_stacks_frame_ids(stacks, &ids, &id_count, NULL),
+			 -SPULSE_ERROR_INVALID_INPUT);
 	for (size_t i = 0; i < count; i++) {
 		assert_int_equal(spulse_stacks_remaining(stacks), count - i);
 		assert_int_equal(spulse_stacks_next(stacks, &stack, NULL), 1);
