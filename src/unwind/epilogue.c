@@ -297,18 +297,39 @@ static enum step group_ff(struct way *w, const struct insn *i)
 	case 6:
 		w->at -= 8;
 		return STEP_ON;
-	default:
+	case 2: case 3:
 		return STEP_ON;
+	default:
+		return i->mod == 3 && i->rm == RSP ? STEP_LOST : STEP_ON;
 	}
 }
 
 static bool writes_sp(const struct insn *i)
 {
+	bool to_rm = i->mod == 3 && i->rm == RSP && i->has_modrm;
+
 	if (i->op < 0x38)
-		return (i->op & 7) == 3 ? i->reg == RSP
-					: (i->op & 7) == 1 && i->mod == 3 && i->rm == RSP;
-	return (i->op == 0x87 && (i->reg == RSP || (i->mod == 3 && i->rm == RSP))) ||
-	       ((i->op & 0xf8) == 0xb8 && (i->op & 7) == RSP && !(i->rex & REX_B));
+		return (i->op & 7) == 3 ? i->reg == RSP : (i->op & 7) == 1 && to_rm;
+	switch (i->op) {
+	case 0x63: case 0x69: case 0x6b:
+		return i->reg == RSP;
+	case 0x87:
+		return i->reg == RSP || to_rm;
+	case 0x94: case 0xbc: /* exchange with rax, load a constant */
+		return !(i->rex & REX_B);
+	case 0xc1: case 0xc7: case 0xd1: case 0xd3: case 0xf7:
+		return to_rm;
+	default:
+		return false;
+	}
+}
+
+/* Of the two-byte opcodes conditional moves, wider loads and products give a register's value. */
+static bool extended_writes_sp(const struct insn *i)
+{
+	return i->map == 0x0f && !i->vex && i->reg == RSP &&
+	       ((i->op & 0xf0) == 0x40 || i->op == 0xaf || i->op == 0xb6 || i->op == 0xb7 ||
+		i->op == 0xbe || i->op == 0xbf);
 }
 
 static enum step step_of(struct way *w, const struct insn *i)
@@ -316,7 +337,9 @@ static enum step step_of(struct way *w, const struct insn *i)
 	unsigned int reg = (i->op & 7) | (i->rex & REX_B ? 8 : 0);
 
 	if (i->map)
-		return i->map == 0x0f && i->op == 0x0b && !i->vex ? STEP_LOST : STEP_ON;
+		return extended_writes_sp(i) || (i->map == 0x0f && i->op == 0x0b && !i->vex)
+			       ? STEP_LOST
+			       : STEP_ON;
 	if (i->op >= 0x50 && i->op <= 0x57) {
 		w->at -= 8;
 		return STEP_ON;
