@@ -129,6 +129,9 @@ int image_symbols(struct image *image, bool dynamic,
 		  bool (*fn)(void *data, const struct image_symbol *symbol), void *data,
 		  struct spulse_error **err);
 
+/* Build ID of the kernel that runs here, appended in hexadecimal; false when it does not tell. */
+bool image_running_kernel_id(struct strbuf *hex);
+
 /*
  * Images that one part of the program opened for another, by module id: exact even when the file
  * was deleted or replaced since. Bounded; the oldest go first. It locks itself.

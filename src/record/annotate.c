@@ -58,6 +58,16 @@ static int annotate_options(struct spulse_recorder *rec, struct spulse_error **e
 	return r;
 }
 
+/* Where the kernel's own image is looked for, its build ID decides. */
+static int annotate_kernel(struct spulse_recorder *rec, struct spulse_error **err)
+{
+	struct strbuf id = { 0 };
+	int r = image_running_kernel_id(&id) ? put_text(rec, "kernel-build-id", id.data, err) : 0;
+
+	strbuf_release(&id);
+	return r;
+}
+
 int annotate_host(struct spulse_recorder *rec, struct spulse_error **err)
 {
 	struct utsname uts;
@@ -72,6 +82,8 @@ int annotate_host(struct spulse_recorder *rec, struct spulse_error **err)
 		if (r == 0)
 			r = put_text(rec, "machine", uts.machine, err);
 	}
+	if (r == 0)
+		r = annotate_kernel(rec, err);
 	if (r == 0)
 		r = put_number(rec, "cpus", sysconf(_SC_NPROCESSORS_ONLN), err);
 	return r < 0 ? r : annotate_options(rec, err);

@@ -30,30 +30,6 @@ static const char *recorded(const struct spulse_symbolizer *sym, const char *key
 	return NULL;
 }
 
-/* The build ID in the notes of the kernel that runs here, in hexadecimal; false without one. */
-static bool running_build_id(struct strbuf *hex)
-{
-	struct strbuf notes = { 0 };
-	size_t at = 0;
-
-	if (read_file("/sys/kernel/notes", 65536, &notes) < 0)
-		notes.len = 0;
-	while (notes.len - at >= 12) {
-		const uint8_t *note = (const uint8_t *)notes.data + at;
-		uint32_t name = load_u32(note), len = load_u32(note + 4), type = load_u32(note + 8);
-		size_t start = 12 + ((size_t)name + 3) / 4 * 4;
-
-		if (start > notes.len - at || len > notes.len - at - start)
-			break;
-		if (type == 3 && name == 4 && !memcmp(note + 12, "GNU", 4)) /* NT_GNU_BUILD_ID */
-			for (uint32_t i = 0; i < len; i++)
-				strbuf_printf(hex, "%02x", note[start + i]);
-		at += start + MIN(((size_t)len + 3) / 4 * 4, notes.len - at - start);
-	}
-	strbuf_release(&notes);
-	return hex->len && !hex->failed;
-}
-
 static bool wanted_build_id(const struct spulse_symbolizer *sym, struct strbuf *hex)
 {
 	const char *known = recorded(sym, "kernel-build-id");
@@ -62,7 +38,7 @@ static bool wanted_build_id(const struct spulse_symbolizer *sym, struct strbuf *
 		strbuf_puts(hex, known);
 		return hex->len && !hex->failed;
 	}
-	return sym->kernel_source == SPULSE_KERNEL_SYMBOLS_HOST && running_build_id(hex);
+	return sym->kernel_source == SPULSE_KERNEL_SYMBOLS_HOST && image_running_kernel_id(hex);
 }
 
 /* ---- where its image is ---- */
@@ -180,7 +156,8 @@ static bool match_name(void *data, const struct image_symbol *symbol)
 }
 
 /* From a name that only one function has. */
-static bool find_slide(struct spulse_symbolizer *sym, uint64_t address, const struct kernel_hit *hit)
+static bool find_slide(struct spulse_symbolizer *sym, uint64_t address,
+		       const struct kernel_hit *hit)
 {
 	struct named_symbol wanted = { .name = hit->name };
 
@@ -203,8 +180,8 @@ static bool agrees(const struct spulse_native_results *results, const struct ker
 	return at != UINT32_MAX && results->entries.data[at].symbol.offset == hit->offset;
 }
 
-const struct spulse_native_results *vmlinux_lookup(struct spulse_symbolizer *sym, uint64_t address,
-						   const struct kernel_hit *hit)
+const struct spulse_native_results *
+vmlinux_lookup(struct spulse_symbolizer *sym, uint64_t address, const struct kernel_hit *hit)
 {
 	struct spulse_native_results *results = &sym->vmlinux_results;
 	struct spulse_native_lookup lookup = { .pid = 1, .address = address };
