@@ -104,7 +104,7 @@ def a_process_goes_on_without_its_leader():
 def children_that_live_already_lose_nothing():
     p = start_ready(lives(), "family", "12")
     try:
-        err = tool("record", "-o", "family.spool", "-F", "999", "-d", "2", "-p", p.pid).stderr
+        err = tool("record", "-o", "family.spool", "-F", "299", "-d", "2", "-p", p.pid).stderr
         samples, lost = numbers(err)
         check(lost == 0, f"{lost} lost of {samples}")
         pids = {s["pid"] for s in dump("family.spool")["samples"]}

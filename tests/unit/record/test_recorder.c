@@ -749,7 +749,10 @@ static void children_that_live_already_are_drained_meanwhile(void **state)
 
 	(void)state;
 	live.target = target_start(fork_many_first);
-	live_attach(SPULSE_ATTACH_STOP, LIVE_OPTIONS(.follow = SPULSE_FOLLOW_DESCENDANTS));
+	live_attach(SPULSE_ATTACH_STOP, &(struct spulse_recorder_options){
+						.size = sizeof(struct spulse_recorder_options),
+						.frequency = 99,
+						.follow = SPULSE_FOLLOW_DESCENDANTS});
 	spulse_recorder_summary(live.recorder, &now);
 	assert_true(now.samples > 0);
 	live_poll_for(100);
