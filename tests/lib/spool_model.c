@@ -18,7 +18,7 @@
 #include "base/util.h"
 #include "spool/spool.h"
 
-enum { MODEL_DEPTH = 14, MODEL_PIDS = 3 };
+enum { MODEL_DEPTH = 14, MODEL_DEEP = 200, MODEL_PIDS = 3 };
 
 static uint64_t below(struct spool_model *model, uint64_t limit)
 {
@@ -255,11 +255,27 @@ static uint32_t bind_now(const struct spool_model *model, pid_t pid,
 	return SPULSE_NO_MODULE;
 }
 
+/* As a user gives it, or as the recorder does: by numbers. */
+static int give_sample(struct spool_model *model, struct spulse_spool_writer *writer,
+		       const struct spulse_sample *sample, const struct spulse_frame *frames,
+		       size_t count)
+{
+	uint32_t numbers[MODEL_DEEP];
+
+	if (chance(model, 2))
+		return spulse_spool_writer_sample(writer, sample, frames, count, NULL);
+	for (size_t i = 0; i < count; i++) {
+		numbers[i] = spool_writer_intern(writer, &frames[i]);
+		assert_int_not_equal(numbers[i], UINT32_MAX);
+	}
+	return spool_writer_sample(writer, sample, numbers, count, NULL);
+}
+
 static void add_sample(struct spool_model *model, struct spulse_spool_writer *writer)
 {
 	struct model_sample s = { .first_frame = model->frames.len };
-	struct spulse_frame frames[MODEL_DEPTH];
-	size_t again = 0, count = below(model, MODEL_DEPTH);
+	struct spulse_frame frames[MODEL_DEEP];
+	size_t again = 0, count = below(model, chance(model, 30) ? MODEL_DEEP : MODEL_DEPTH);
 	int64_t delta;
 	int r;
 
@@ -282,7 +298,7 @@ static void add_sample(struct spool_model *model, struct spulse_spool_writer *wr
 		.pid = 1 + below(model, MODEL_PIDS),
 		.tid = 1 + below(model, 5),
 	};
-	r = spulse_spool_writer_sample(writer, &s.sample, frames, count, NULL);
+	r = give_sample(model, writer, &s.sample, frames, count);
 	if (count && __builtin_sub_overflow(s.sample.timestamp_ns, model->last_ns, &delta)) {
 		assert_int_equal(r, -SPULSE_ERROR_INVALID_INPUT);
 		return;
