@@ -54,8 +54,11 @@ static rule_t compile_cell(const struct cfi_rule *cfa)
 	}
 	if (cursor_u8(&c) != DW_OP_deref)
 		return RULE_SLOW;
-	if (c.p < c.end && cursor_u8(&c) == DW_OP_plus_uconst)
+	if (c.p < c.end) {
+		if (cursor_u8(&c) != DW_OP_plus_uconst)
+			return RULE_SLOW;
 		add = cursor_uleb(&c);
+	}
 	if (c.bad || c.p != c.end || add % 8 || add / 8 > 63 || n % 8 || n / 8 < -8192 ||
 	    n / 8 > 8191)
 		return RULE_SLOW;

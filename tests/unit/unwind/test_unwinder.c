@@ -14,6 +14,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -180,6 +181,35 @@ static void test_cache_follows_the_space(void **state)
 	world_free(w);
 }
 
+/* Rules belong to the image: what one process made known serves all, wherever they map it. */
+static void test_rules_are_shared_by_processes(void **state)
+{
+	struct unwind_world *w = deep_world();
+
+	(void)state;
+	world_walk(w, PLAIN, 1);
+	/* From here on the tables tell nothing. */
+	memset(w->eh.bytes, 0xff, sizeof(w->eh.bytes));
+	for (uint64_t i = 1; i <= 1000; i++) {
+		struct unw_map map = *unw_space_find(w->space, RUN(PLAIN));
+		struct unw_regs regs = w->regs;
+		struct unw_space *space = NULL;
+		struct unw_result result;
+
+		map.start -= i << 20;
+		map.end -= i << 20;
+		map.bias -= i << 20;
+		assert_int_equal(unw_space_new(&space, NULL), 0);
+		assert_int_equal(unw_space_map(space, &map, NULL), 0);
+		regs.value[16] -= i << 20;
+		unw_walk(w->unwinder, space, &regs, (const uint8_t *)w->words, 8, &result);
+		assert_int_equal(result.count, 2);
+		assert_true(result.addresses[1] == RUN(PLAIN + BACK - 1));
+		unw_space_free(space);
+	}
+	world_free(w);
+}
+
 /* A frame that could not be interned is asked for again. */
 static uint32_t refuse(void *data, struct unw_space *space, const struct unw_map *map,
 		       uint64_t address)
@@ -297,6 +327,7 @@ int main(void)
 		cmocka_unit_test(test_hit_takes_no_memory_and_no_lock),
 		cmocka_unit_test(test_hit_makes_no_system_call),
 		cmocka_unit_test(test_cache_follows_the_space),
+		cmocka_unit_test(test_rules_are_shared_by_processes),
 		cmocka_unit_test(test_refused_frames_are_not_kept),
 		cmocka_unit_test(test_registers_from_perf),
 		cmocka_unit_test(test_code_of_the_target),
