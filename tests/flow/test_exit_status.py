@@ -72,5 +72,19 @@ def command_keeps_its_input_and_output():
     check(r.stdout == "through\n", f"the command's output is {r.stdout!r}")
 
 
+def command_keeps_its_priority():
+    """The recorder takes a higher one for itself, where it may and was given none."""
+    r = run(TOOL, "record", "-q", "-o", "nice.spool", "--", "nice")
+    check(r.stdout == f"{os.nice(0)}\n", f"the command's priority is {r.stdout!r}")
+    for given, taken in ((0, -10), (3, 3)):
+        recorder = subprocess.Popen(["nice", "-n", str(given), TOOL, "record", "-q", "-o", "nice.spool", "--",
+                                     "sleep", "1"], cwd=WORK)
+        own = lambda: int(open(f"/proc/{recorder.pid}/stat").read().rpartition(")")[2].split()[16])
+        if os.geteuid() == 0 and os.nice(0) == 0:
+            check(wait_for(lambda: own() == taken), f"nice is {own()}, not {taken}")
+        recorder.wait()
+
+
 main(own_status, killed_by_a_signal, command_not_found, command_not_executable, our_own_failure,
-     wrong_usage, help_is_no_failure, command_keeps_its_input_and_output)
+     wrong_usage, help_is_no_failure, command_keeps_its_input_and_output,
+     command_keeps_its_priority)

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -19,6 +20,7 @@
 enum {
 	POLL_NS = 100000000,
 	STATUS_NS = 250000000,
+	PRIORITY = -10,
 };
 /* How long a command that was told to end is still recorded. */
 static const int64_t GRACE_NS = 3000000000;
@@ -162,11 +164,24 @@ static int record_loop(struct recording *recording, struct spulse_error **err)
 	}
 }
 
+/*
+ * On a busy machine a recorder of ordinary priority waits longer for its turn than a ring lasts,
+ * and loses samples. It needs hardly any time, so let it have that soon, where that is permitted
+ * and the user has not chosen a priority. The command runs already and keeps its own.
+ */
+static void raise_priority(void)
+{
+	errno = 0;
+	if (getpriority(PRIO_PROCESS, 0) == 0 && !errno)
+		setpriority(PRIO_PROCESS, 0, PRIORITY);
+}
+
 int recording_run(struct recording *recording, struct spulse_recording_summary *summary,
 		  struct spulse_error **err)
 {
 	int r, end;
 
+	raise_priority();
 	recording->started_ns = now_ns();
 	if (!recording->quiet)
 		tool_message("recording %s%s", recording->target,
