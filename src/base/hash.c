@@ -4,8 +4,16 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 
 #include "util.h"
+
+uint64_t hash_salt(void)
+{
+	const void *random = (const void *)getauxval(AT_RANDOM);
+
+	return random ? load_u64(random) : 0;
+}
 
 uint64_t hash_bytes(const void *bytes, size_t len)
 {

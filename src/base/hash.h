@@ -22,6 +22,11 @@ static inline uint64_t hash_two(uint64_t a, uint64_t b)
 }
 
 uint64_t hash_bytes(const void *bytes, size_t len);
+/*
+ * A number of this process that no file knows, to be mixed into the hash of what files name: else
+ * one could name keys that all have the same place.
+ */
+uint64_t hash_salt(void);
 
 /*
  * A map from 64-bit keys to 64-bit values; any key and value is allowed. Open addressing, at most

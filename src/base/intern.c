@@ -28,6 +28,8 @@ static bool interner_grow(struct interner *in)
 
 	if (!slots)
 		return false;
+	if (!in->slots)
+		in->salt = hash_salt();
 	free(in->slots);
 	in->slots = slots;
 	in->mask = count - 1;
@@ -43,7 +45,7 @@ static bool interner_grow(struct interner *in)
 
 uint32_t intern(struct interner *in, const char *bytes, size_t len)
 {
-	uint32_t hash = hash_bytes(bytes, len);
+	uint32_t hash;
 	char *copy;
 	size_t i;
 
@@ -51,6 +53,7 @@ uint32_t intern(struct interner *in, const char *bytes, size_t len)
 		return UINT32_MAX;
 	if ((in->strings.len + 1) * 4 > (in->slots ? in->mask + 1 : 0) * 3 && !interner_grow(in))
 		return UINT32_MAX;
+	hash = hash_u64(hash_bytes(bytes, len) ^ in->salt);
 	i = interner_slot(in, hash, bytes, len);
 	if (in->slots[i])
 		return in->slots[i] - 1;

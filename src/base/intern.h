@@ -15,6 +15,7 @@ struct interner {
 	VEC(struct interned) strings;
 	uint32_t *slots; /* index + 1, 0 = free */
 	size_t mask;
+	uint64_t salt; /* of the hash */
 };
 
 struct interned {

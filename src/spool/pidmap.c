@@ -4,7 +4,7 @@
 
 static struct pidmap_slot *find(const struct pidmap *map, pid_t pid)
 {
-	size_t i = hash_u64(pid) & map->mask;
+	size_t i = hash_u64(pid ^ map->salt) & map->mask;
 
 	while (map->slots[i].pid && map->slots[i].pid != pid)
 		i = (i + 1) & map->mask;
@@ -19,6 +19,8 @@ static bool grow(struct pidmap *map)
 
 	if (!slots)
 		return false;
+	if (!old.slots)
+		map->salt = hash_salt();
 	map->slots = slots;
 	map->mask = count - 1;
 	for (size_t i = 0; old.slots && i <= old.mask; i++)

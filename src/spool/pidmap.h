@@ -16,6 +16,7 @@ struct pidmap {
 		uint32_t value;
 	} *slots;
 	size_t mask;
+	uint64_t salt; /* of the hash */
 };
 
 /* The number of a process, UINT32_MAX when it is new; NULL when memory ran out. The pointer lives

@@ -7,10 +7,12 @@
 
 #include <cmocka.h>
 
+#include "base/hash.h"
 #include "base/intern.h"
 
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "failalloc.h"
 
@@ -90,6 +92,43 @@ static void test_every_failed_allocation(void **state)
 	}
 }
 
+enum { NAMES = 40000, PLACES = 1 << 16 };
+
+static double seconds_to_intern(char (*names)[8])
+{
+	struct interner in = { 0 };
+	struct timespec begin, end;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &begin);
+	for (uint32_t i = 0; i < NAMES; i++)
+		assert_int_equal(intern(&in, names[i], 8), i);
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
+	interner_release(&in);
+	return (end.tv_sec - begin.tv_sec) + (end.tv_nsec - begin.tv_nsec) / 1e9;
+}
+
+/* Strings that someone chose so that a table known to him has them all in one place. */
+static void test_chosen_strings_cost_no_more(void **state)
+{
+	static char any[NAMES][8], chosen[NAMES][8];
+	double fair, hostile;
+	uint64_t number = 0;
+
+	(void)state;
+	for (uint64_t i = 0; i < NAMES; i++)
+		memcpy(any[i], &i, sizeof(i));
+	for (size_t i = 0; i < NAMES; i++) {
+		do {
+			number++;
+		} while ((hash_bytes(&number, 8) & (PLACES - 1)) >= PLACES / 256);
+		memcpy(chosen[i], &number, 8);
+	}
+	fair = seconds_to_intern(any);
+	hostile = seconds_to_intern(chosen);
+	print_message("%.4f s, chosen ones %.4f s\n", fair, hostile);
+	assert_true(hostile < 40 * fair + 0.1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -97,6 +136,7 @@ int main(void)
 		cmocka_unit_test(test_strings_are_bytes),
 		cmocka_unit_test(test_copies_never_move),
 		cmocka_unit_test(test_every_failed_allocation),
+		cmocka_unit_test(test_chosen_strings_cost_no_more),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
