@@ -5,7 +5,8 @@
  * (which checks the whole file) and of the walk. `tail` follows a spool that is being written until
  * it saw so many samples.
  * usage: spool_read open|samples|blocks|frames|ids|snapshot FILE
- *        spool_read tail FILE SAMPLES
+ *        spool_read tail|bytes FILE SAMPLES
+ * `bytes` tells how long the file is before the last of so many samples.
  */
 #include <stackpulse/stackpulse.h>
 
@@ -155,6 +156,23 @@ static int read_tail(const char *path, uint64_t samples, struct counts *counts,
 	return r;
 }
 
+static int measure_bytes(const char *path, uint64_t samples, struct counts *counts,
+			 struct spulse_error **err)
+{
+	SPULSE_CLEANUP(replay) replay = NULL;
+	SPULSE_CLEANUP(records) records = NULL;
+	struct spulse_record record = {.size = sizeof(record)};
+	int r = spulse_replay_open(path, &replay, err);
+
+	if (r == 0)
+		r = spulse_replay_records(replay, &records, err);
+	while (r >= 0 && (r = spulse_records_next(records, &record, err)) > 0)
+		if (record.kind == SPULSE_RECORD_SAMPLE && ++counts->samples == samples)
+			break;
+	printf("bytes=%" PRIu64 "\n", record.offset);
+	return r;
+}
+
 static int read_snapshot(const char *path, struct counts *counts, struct spulse_error **err)
 {
 	SPULSE_CLEANUP(snapshot) snapshot = NULL;
@@ -191,14 +209,17 @@ int main(int argc, char **argv)
 {
 	SPULSE_CLEANUP(error) err = NULL;
 	struct counts counts = {0};
+	bool bytes = !strcmp(argc == 4 ? argv[1] : "", "bytes");
 	int r;
 
-	if (argc != 3 && (argc != 4 || strcmp(argv[1], "tail") != 0)) {
+	if (argc != 3 && (argc != 4 || (!bytes && strcmp(argv[1], "tail") != 0))) {
 		fprintf(stderr, "usage: spool_read open|samples|blocks|frames|ids|snapshot FILE\n"
-				"       spool_read tail FILE SAMPLES\n");
+				"       spool_read tail|bytes FILE SAMPLES\n");
 		return 2;
 	}
-	if (argc == 4)
+	if (bytes)
+		r = measure_bytes(argv[2], strtoull(argv[3], NULL, 10), &counts, &err);
+	else if (argc == 4)
 		r = read_tail(argv[2], strtoull(argv[3], NULL, 10), &counts, &err);
 	else if (!strcmp(argv[1], "snapshot"))
 		r = read_snapshot(argv[2], &counts, &err);

@@ -13,6 +13,7 @@ import time
 ROUNDS = 5
 SAMPLES = 1200000
 TAIL_RATE, TAIL_SECONDS = 100000, 5
+LIVE_SECONDS = 4
 
 
 def numbers(text):
@@ -22,6 +23,7 @@ def numbers(text):
 class SpoolBench:
     def __init__(self, build, peer, work, measured, big):
         self.build, self.work, self.measured, self.big = build, work, measured, big
+        self.recorder = peer and os.path.join(peer, "peer-record")
         self.peer = peer and os.path.join(peer, "peer-read")
         self.missed = 0
 
@@ -126,8 +128,42 @@ class SpoolBench:
                      got["peak"] / first["peak"], "flat", got["peak"] < 1.5 * first["peak"])
             os.unlink(spool)
 
+    def record(self, command, spool, pid):
+        """Records a running program; gives the number of samples."""
+        self.measured([*command[0], pid, *command[1]])
+        return int(numbers(self.measured([self.program("spool_read"), "blocks", spool])[3])["samples"])
+
+    def live(self):
+        """The same program recorded by both, up to as many samples."""
+        if not self.recorder:
+            return
+        tool = os.path.join(self.build, "tools/stackpulse/stackpulse")
+        ours, theirs = (os.path.join(self.work, name) for name in ("live-ours.spool", "live-peer.spool"))
+        commands = (([tool, "record", "-q", "-o", ours, "-F", 999, "-d", LIVE_SECONDS, "--stack-size", 32768,
+                      "--no-children", "--no-annotations", "-p"], []),
+                    ([self.recorder, 4], [LIVE_SECONDS, theirs, 999, 32768]))
+        for name, arguments in (("tmpl", "100000"), ("deep", "1000000000")):
+            target = subprocess.Popen([os.path.join(self.work, "bin", name), arguments],
+                                      stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+            time.sleep(0.2)
+            pairs = []
+            try:
+                for _ in range(ROUNDS):
+                    count = min(self.record(command, spool, target.pid)
+                                for command, spool in zip(commands, (ours, theirs)))
+                    pairs.append([numbers(self.measured([self.program("spool_read"), "bytes", spool, count])[3])
+                                  ["bytes"] / count for spool in (ours, theirs)])
+            finally:
+                target.kill()
+                target.wait()
+            mine, other = (statistics.median(pair[who] for pair in pairs) for who in (0, 1))
+            ratio = statistics.median(pair[0] / pair[1] for pair in pairs)
+            self.row(f"bytes per sample, live recording of {name}", mine, other, "", ratio, "<= 1.02x",
+                     ratio <= 1.02)
+
     def run(self):
         self.reading()
+        self.live()
         self.writing()
         self.following()
         self.growing()
