@@ -165,6 +165,16 @@ SPULSE_API int spulse_symbolizer_resolve(struct spulse_symbolizer *symbolizer,
 					 const struct spulse_stack *stack,
 					 const struct spulse_resolved **resolved_out,
 					 struct spulse_error **err);
+/**
+ * Resolves one frame of the source, by its index in spulse_source_frames(), as it is bound in
+ * process @p pid: the calls inlined there and the function. Stacks share callers: who goes over
+ * spulse_source_stack_nodes() meets each only once, however many stacks end in it. The list lives
+ * until the next call on @p symbolizer. INVALID_INPUT past the last frame, or without a source.
+ */
+SPULSE_API int spulse_symbolizer_resolve_frame(struct spulse_symbolizer *symbolizer, pid_t pid,
+					       uint32_t frame,
+					       const struct spulse_resolved **resolved_out,
+					       struct spulse_error **err);
 /** Resolves raw frames of process @p pid, innermost first. */
 SPULSE_API int spulse_symbolizer_resolve_raw(struct spulse_symbolizer *symbolizer, pid_t pid,
 					     const struct spulse_frame *frames, size_t count,

@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: StackPulse contributors */
 /* SPDX-License-Identifier: MIT */
 /* Resolved frames out of what was found. Every function returns false when memory ran out. */
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -119,19 +120,30 @@ struct module_text {
 	bool python;
 };
 
+/*
+ * A path may be of any length in a recording, but frames repeat it: what is longer than any real
+ * one is cut, and only the end of a longer last part is shown.
+ */
+static void find_name(struct module_text *text)
+{
+	size_t tail = MIN(text->len, (size_t)NAME_MAX + 1);
+	const char *end = text->path + text->len, *slash = memrchr(end - tail, '/', tail);
+
+	text->name = slash ? slash + 1 : end - MIN(tail, (size_t)NAME_MAX);
+	text->name_len = end - text->name;
+	text->len = MIN(text->len, (size_t)PATH_MAX);
+}
+
 static struct module_text module_text_of(const struct spulse_module *module)
 {
 	static const char deleted[] = " (deleted)";
 	struct module_text text = { spulse_module_path(module), spulse_module_path_len(module),
 				    NULL, 0, false };
-	const char *slash;
 
 	if (text.len >= sizeof(deleted) - 1 &&
 	    !memcmp(text.path + text.len - (sizeof(deleted) - 1), deleted, sizeof(deleted) - 1))
 		text.len -= sizeof(deleted) - 1;
-	slash = memrchr(text.path, '/', text.len);
-	text.name = slash ? slash + 1 : text.path;
-	text.name_len = text.path + text.len - text.name;
+	find_name(&text);
 	text.python = codemap_is_python_basename(text.name, text.name_len);
 	return text;
 }
@@ -168,8 +180,8 @@ static bool build_offset(struct spulse_symbolizer *sym, const struct pending *p,
 	}
 	strbuf_add(&name, text.name, text.name_len);
 	strbuf_printf(&name, "+0x%llx", (unsigned long long)p->file_relative_ip);
-	done = !name.failed && frame_set_name(frame, name.data, name.len) &&
-	       frame_set_module(frame, text.path, text.len);
+	frame->module = pooled(sym, text.path, text.len);
+	done = frame->module && !name.failed && frame_set_name(frame, name.data, name.len);
 	strbuf_release(&name);
 	return done;
 }

@@ -100,6 +100,7 @@ int resolve_read(struct spulse_symbolizer *sym, struct spulse_error **err)
 	size_t n = sym->pending.len;
 	int r = 0;
 
+	sym->texts_call++;
 	for (size_t from = 0, to; from < n && !r; from = to) {
 		for (to = from + 1; to < n; to++)
 			if (sym->pending.data[to].process != sym->pending.data[from].process)
@@ -355,6 +356,78 @@ int spulse_symbolizer_resolve(struct spulse_symbolizer *sym, const struct spulse
 		keep_stack(sym, process, key.node);
 	*resolved_out = &sym->resolved;
 	return 0;
+}
+
+/* A frame that was resolved for good: no more than a lookup. False when it was not. */
+static bool recall_frame(struct spulse_symbolizer *sym, const struct process *process,
+			 const struct spulse_frame *frame, uint32_t id)
+{
+	const struct u64map *cache = frame->mode == SPULSE_FRAME_KERNEL ? &sym->kernel_frames :
+									  &process->frames;
+	const uint64_t *value = u64map_get(cache, id);
+	unsigned int length;
+
+	if (!value || (uint32_t)*value == UINT32_MAX || (*value >> 32 & FRAME_PROVISIONAL))
+		return false;
+	length = frame_at(sym->frames, *value)->run_length;
+	sym->scratch.len = 0;
+	if (!vec_reserve(&sym->scratch, length))
+		return false;
+	for (unsigned int i = 0; i < length; i++)
+		sym->scratch.data[sym->scratch.len++] = (uint32_t)*value + i;
+	set_result(sym, sym->scratch.data, length, false);
+	return true;
+}
+
+static int resolve_frame(struct spulse_symbolizer *sym, struct process *process,
+			 const struct spulse_frame *frame, uint32_t id, struct spulse_error **err)
+{
+	struct stack_walk walk = { .sym = sym, .process = process };
+	int r;
+
+	symbolizer_begin(sym);
+	for (int pass = 0; pass < 2; pass++) {
+		sym->scratch.len = 0;
+		walk.missing = walk.provisional = false;
+		r = add_frame(&walk, frame, id, id, err);
+		if (r < 0) {
+			abandon_pending(sym);
+			return r;
+		}
+		if (!walk.missing)
+			break;
+		r = resolve_pending(sym, err);
+		if (r < 0)
+			return r;
+	}
+	symbolizer_end(sym);
+	set_result(sym, sym->scratch.data, sym->scratch.len, walk.provisional);
+	return 0;
+}
+
+int spulse_symbolizer_resolve_frame(struct spulse_symbolizer *sym, pid_t pid, uint32_t frame,
+				    const struct spulse_resolved **resolved_out,
+				    struct spulse_error **err)
+{
+	const struct spulse_frame *frames = NULL;
+	struct process *process;
+	size_t count = 0;
+	int r;
+
+	if (sym->source)
+		frames = spulse_source_frames(sym->source, &count);
+	if (frame >= count || pid <= 0)
+		return err_set(err, SPULSE_ERROR_INVALID_INPUT,
+			       "there is no frame %u of process %d", frame, (int)pid);
+	process = symbolizer_process(sym, pid);
+	if (!process)
+		return err_no_memory(err);
+	r = 0;
+	if (!recall_frame(sym, process, &frames[frame], frame))
+		r = resolve_frame(sym, process, &frames[frame], frame, err);
+	if (!r)
+		*resolved_out = &sym->resolved;
+	return r;
 }
 
 static int check_raw(pid_t pid, const struct spulse_frame *frames, size_t count,

@@ -7,6 +7,7 @@
 
 #include "calltree.h"
 #include "cuts.h"
+#include "text.h"
 #include "tool.h"
 
 void calltree_cli_options(struct calltree_options *options,
@@ -41,14 +42,6 @@ bool calltree_selected(const struct calltree_options *options, pid_t pid, pid_t 
 	return listed(&options->pids, pid) && listed(&options->tids, tid);
 }
 
-/* FNV-1a; collisions are told apart by the caller. */
-static uint64_t hash_text(uint64_t hash, const char *text, size_t len)
-{
-	for (size_t i = 0; i < len; i++)
-		hash = (hash ^ (unsigned char)text[i]) * 0x100000001b3;
-	return hash;
-}
-
 static bool same_function(const struct calltree_function *a, const struct calltree_function *b)
 {
 	return a->name_len == b->name_len && a->merged == b->merged &&
@@ -68,6 +61,25 @@ static char *display_name(const struct spulse_resolved_frame *frame, char *buf, 
 	return name;
 }
 
+/* A copy of a text that many functions have, made once. */
+static const char *shared_text(struct calltree *tree, const char *text)
+{
+	size_t len = strlen(text);
+	uint64_t hash = text_hash(text, len);
+	uint32_t index;
+	int is_new;
+
+	for (;; hash++) {
+		index = idmap_intern(&tree->text_ids, hash, (uint32_t)tree->text_count, &is_new);
+		if (is_new)
+			break;
+		if (!strcmp(tree->texts[index], text))
+			return tree->texts[index];
+	}
+	MEM_PUSH(tree->texts, tree->text_count, tree->text_cap) = mem_copy(text, len);
+	return tree->texts[index];
+}
+
 static uint32_t add_function(struct calltree *tree, const struct calltree_function *wanted,
 			     const char *file)
 {
@@ -76,9 +88,9 @@ static uint32_t add_function(struct calltree *tree, const struct calltree_functi
 	MEM_PUSH(tree->functions, tree->function_count, tree->function_cap) = *wanted;
 	added = &tree->functions[tree->function_count - 1];
 	added->name = mem_copy(wanted->name, wanted->name_len);
-	added->module = mem_copy(wanted->module, strlen(wanted->module));
-	added->file = file ? mem_copy(file, strlen(file)) : NULL;
-	added->path = wanted->path ? mem_copy(wanted->path, strlen(wanted->path)) : NULL;
+	added->module = shared_text(tree, wanted->module);
+	added->file = file ? shared_text(tree, file) : NULL;
+	added->path = wanted->path ? shared_text(tree, wanted->path) : NULL;
 	return (uint32_t)(tree->function_count - 1);
 }
 
@@ -86,11 +98,12 @@ static uint32_t add_function(struct calltree *tree, const struct calltree_functi
 static uint32_t intern_function(struct calltree *tree, const struct calltree_function *wanted,
 				const char *file)
 {
-	uint64_t hash = hash_text(0xcbf29ce484222325, wanted->name, wanted->name_len);
+	uint64_t hash = text_hash(wanted->name, wanted->name_len);
 	uint32_t index;
 	int is_new;
 
-	hash = hash_text(hash + (uint64_t)wanted->kind, wanted->module, strlen(wanted->module));
+	hash = hash * 31 + text_hash(wanted->module, strlen(wanted->module));
+	hash += (uint64_t)wanted->kind;
 	for (;; hash++) {
 		index = idmap_intern(&tree->names, hash, (uint32_t)tree->function_count, &is_new);
 		if (is_new)
@@ -124,7 +137,7 @@ static char *merged_name(const struct calltree_function *function, uint64_t star
 static uint32_t find_unnamed(struct calltree *tree, const struct calltree_function *function,
 			     uint32_t index)
 {
-	uint64_t hash = hash_text(0xcbf29ce484222325, function->path, strlen(function->path));
+	uint64_t hash = text_hash(function->path, strlen(function->path));
 	uint32_t found;
 	int is_new;
 
@@ -212,8 +225,8 @@ static bool left_out(const struct spulse_resolved_frame *frame,
 	return !options->show_hidden && spulse_resolved_frame_should_ignore(frame);
 }
 
-/* Node of a stack that was not seen before: its frames from the outermost inwards. */
-static uint32_t add_stack(struct calltree *tree, const struct spulse_resolved *resolved,
+/* The node below which a frame's callees go: one level for each call inlined there. */
+static uint32_t add_frame(struct calltree *tree, const struct spulse_resolved *resolved,
 			  uint32_t node, const struct calltree_options *options)
 {
 	for (size_t i = spulse_resolved_count(resolved); i-- > 0;) {
@@ -236,6 +249,47 @@ static uint32_t add_stack(struct calltree *tree, const struct spulse_resolved *r
 		node = child_of(tree, node, function);
 	}
 	return node;
+}
+
+/* What a sample's stack is read with. */
+struct reading {
+	struct calltree *tree;
+	struct spulse_symbolizer *symbolizer;
+	const struct calltree_options *options;
+	const struct spulse_source *source;
+	/* Nodes of a stack that have no place in the tree yet, innermost first. */
+	uint32_t *path;
+	size_t path_cap;
+};
+
+/*
+ * The node of a stack. Stacks share callers, so that the file's own nodes are remembered and each
+ * is looked at once: work grows with what the file holds, not with the depth of all stacks.
+ */
+static int find_leaf(struct reading *reading, struct spulse_stack_key key, uint32_t owner,
+		     uint32_t top, uint32_t *leaf_out, struct spulse_error **err)
+{
+	struct calltree *tree = reading->tree;
+	size_t count, depth = 0;
+	const struct spulse_stack_node *nodes = spulse_source_stack_nodes(reading->source, &count);
+	uint64_t base = (uint64_t)owner << 32;
+	uint32_t at = key.node, leaf = top;
+	const struct spulse_resolved *resolved;
+	int is_new, r;
+
+	for (; at < count && !idmap_find(&tree->stacks, base | at, &leaf); at = nodes[at].prefix)
+		MEM_PUSH(reading->path, depth, reading->path_cap) = at;
+	while (depth--) {
+		at = reading->path[depth];
+		r = spulse_symbolizer_resolve_frame(reading->symbolizer, key.pid, nodes[at].frame,
+						    &resolved, err);
+		if (r < 0)
+			return r;
+		leaf = add_frame(tree, resolved, leaf, reading->options);
+		idmap_intern(&tree->stacks, base | at, leaf, &is_new);
+	}
+	*leaf_out = leaf;
+	return 0;
 }
 
 /* Counts a sample of a process (tid 0) or thread. */
@@ -282,125 +336,33 @@ static uint32_t group_node(struct calltree *tree, struct calltree_task *task)
 	return task->node;
 }
 
-static int add_sample(struct calltree *tree, struct spulse_symbolizer *symbolizer,
-		      const struct spulse_stack *stack, const struct calltree_options *options,
+static int add_sample(struct reading *reading, const struct spulse_stack *stack,
 		      struct spulse_error **err)
 {
 	struct spulse_stack_key key = spulse_stack_key(stack);
 	uint64_t time = spulse_stack_timestamp_ns(stack);
+	const struct calltree_options *options = reading->options;
+	struct calltree *tree = reading->tree;
 	pid_t tid = spulse_stack_tid(stack);
 	bool by_thread = options->grouping == CALLTREE_BY_THREAD;
-	uint64_t packed = (uint64_t)(uint32_t)(by_thread ? tid : key.pid) << 32 | key.node;
 	struct calltree_task *process, *thread;
-	const struct spulse_resolved *resolved;
-	uint32_t leaf;
-	int is_new, r;
+	uint32_t leaf = 0;
+	int r;
 
 	if (!calltree_selected(options, key.pid, tid))
 		return 0;
 	process = count_task(&tree->processes, &tree->labels, key.pid, 0);
 	thread = count_task(&tree->threads, &tree->labels, key.pid, tid);
-	leaf = idmap_intern(&tree->stacks, packed, 0, &is_new);
-	if (is_new) {
-		r = spulse_symbolizer_resolve(symbolizer, stack, &resolved, err);
-		if (r < 0)
-			return r;
-		if (options->grouping != CALLTREE_BY_NOTHING)
-			leaf = group_node(tree, by_thread ? thread : process);
-		leaf = add_stack(tree, resolved, leaf, options);
-		idmap_set(&tree->stacks, packed, leaf);
-	}
+	if (options->grouping != CALLTREE_BY_NOTHING)
+		leaf = group_node(tree, by_thread ? thread : process);
+	r = find_leaf(reading, key, (uint32_t)(by_thread ? tid : key.pid), leaf, &leaf, err);
+	if (r < 0)
+		return r;
 	tree->nodes[leaf].self++;
 	tree->samples++;
 	tree->first_ns = time < tree->first_ns ? time : tree->first_ns;
 	tree->last_ns = time > tree->last_ns ? time : tree->last_ns;
 	return 0;
-}
-
-/* Whether a node is the mark that its callers are missing. */
-static bool is_cut(const struct calltree *tree, uint32_t node)
-{
-	return node && tree->functions[tree->nodes[node].function].flags &
-			       SPULSE_FRAME_TRUNCATED_STACK;
-}
-
-/* Functions and unnamed modules on the current path, by how many of its nodes are of each. */
-struct summing {
-	struct calltree *tree;
-	uint32_t *functions, *unnamed;
-};
-
-static void enter(struct summing *summing, const struct calltree_node *node)
-{
-	struct calltree *tree = summing->tree;
-	struct calltree_function *function = &tree->functions[node->function];
-	bool outermost = !summing->functions[node->function]++;
-
-	function->self += node->self;
-	if (outermost)
-		function->total += node->total;
-	if (outermost && function->flags & SPULSE_FRAME_TRUNCATED_STACK)
-		tree->truncated_samples += node->total;
-	if (function->generated && is_cut(tree, node->parent))
-		tree->generated_cuts += node->total;
-	if (function->unresolved)
-		tree->unresolved_samples += node->self;
-	if (function->unnamed != CALLTREE_NONE && !summing->unnamed[function->unnamed]++)
-		tree->unnamed[function->unnamed].total += node->total;
-}
-
-static void leave(struct summing *summing, const struct calltree_node *node)
-{
-	uint32_t unnamed = summing->tree->functions[node->function].unnamed;
-
-	summing->functions[node->function]--;
-	if (unnamed != CALLTREE_NONE)
-		summing->unnamed[unnamed]--;
-}
-
-/* Depth first without recursion. */
-static void walk_paths(struct summing *summing)
-{
-	const struct calltree_node *nodes = summing->tree->nodes;
-	uint32_t node = 0;
-
-	for (;;) {
-		if (node)
-			enter(summing, &nodes[node]);
-		if (nodes[node].first_child != CALLTREE_NONE) {
-			node = nodes[node].first_child;
-			continue;
-		}
-		while (node && nodes[node].next_sibling == CALLTREE_NONE) {
-			leave(summing, &nodes[node]);
-			node = nodes[node].parent;
-		}
-		if (!node)
-			break;
-		leave(summing, &nodes[node]);
-		node = nodes[node].next_sibling;
-	}
-}
-
-/* Sums up: nodes from the leaves to the root, then functions along every path. */
-static void sum_up(struct calltree *tree)
-{
-	struct summing summing = {
-		.tree = tree,
-		.functions = mem_alloc(tree->function_count * sizeof(uint32_t)),
-		.unnamed = mem_alloc(tree->unnamed_count * sizeof(uint32_t)),
-	};
-
-	for (size_t i = tree->node_count; i-- > 0;) {
-		tree->nodes[i].total += tree->nodes[i].self;
-		if (i)
-			tree->nodes[tree->nodes[i].parent].total += tree->nodes[i].total;
-	}
-	walk_paths(&summing);
-	free(summing.functions);
-	free(summing.unnamed);
-	if (!tree->samples)
-		tree->first_ns = 0;
 }
 
 /* The module of that path; the number of modules when there is none. */
@@ -442,6 +404,7 @@ int calltree_read(struct calltree *tree, const char *path, const struct calltree
 	SPULSE_CLEANUP(replay) replay = NULL;
 	SPULSE_CLEANUP(symbolizer) symbolizer = NULL;
 	SPULSE_CLEANUP(stacks) stacks = NULL;
+	struct reading reading = {.tree = tree, .options = options};
 	const struct spulse_stack *stack;
 	int r = spulse_replay_open(path, &replay, err);
 
@@ -461,14 +424,17 @@ int calltree_read(struct calltree *tree, const char *path, const struct calltree
 	    (r = spulse_replay_stacks(replay, &stacks, err)) < 0)
 		return r;
 	names_load(&tree->labels, spulse_replay_source(replay));
+	reading.symbolizer = symbolizer;
+	reading.source = spulse_replay_source(replay);
 	while ((r = spulse_stacks_next(stacks, &stack, err)) > 0) {
-		r = add_sample(tree, symbolizer, stack, options, err);
+		r = add_sample(&reading, stack, err);
 		if (r < 0)
 			break;
 	}
+	free(reading.path);
 	/* Borrowed from the reader, which is closed now. */
 	names_release(&tree->labels);
-	sum_up(tree);
+	calltree_sum_up(tree);
 	return r < 0 ? r : explain(tree, symbolizer, spulse_replay_source(replay), err);
 }
 
@@ -482,12 +448,12 @@ static void release_tasks(struct calltree_tasks *tasks)
 
 void calltree_release(struct calltree *tree)
 {
-	for (size_t i = 0; i < tree->function_count; i++) {
+	for (size_t i = 0; i < tree->function_count; i++)
 		free((char *)tree->functions[i].name);
-		free((char *)tree->functions[i].module);
-		free((char *)tree->functions[i].file);
-		free((char *)tree->functions[i].path);
-	}
+	for (size_t i = 0; i < tree->text_count; i++)
+		free(tree->texts[i]);
+	free(tree->texts);
+	idmap_release(&tree->text_ids);
 	for (size_t i = 0; i < tree->unnamed_count; i++)
 		free(tree->unnamed[i].why);
 	free(tree->unnamed);

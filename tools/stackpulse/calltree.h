@@ -105,7 +105,9 @@ struct calltree {
 	struct calltree_tasks processes, threads;
 	bool recovered;
 	/* Private: what is known already. */
-	struct idmap stacks, frames, children, names, unnamed_ids;
+	struct idmap stacks, frames, children, names, unnamed_ids, text_ids;
+	char **texts;
+	size_t text_count, text_cap;
 	struct names labels;
 };
 
@@ -134,6 +136,8 @@ bool calltree_selected(const struct calltree_options *options, pid_t pid, pid_t 
 int calltree_read(struct calltree *tree, const char *path, const struct calltree_options *options,
 		  struct spulse_error **err);
 void calltree_release(struct calltree *tree);
+/* Sums up the samples of nodes: from the leaves to the root, then functions along every path. */
+void calltree_sum_up(struct calltree *tree);
 
 /* Function indexes sorted by self or total share, most first. Free with free(). */
 uint32_t *calltree_ranking(const struct calltree *tree, bool by_total);

@@ -59,22 +59,36 @@ static void function_numbers(struct json *json, const struct calltree *tree, con
 	json_end_array(json);
 }
 
+/* Number of a module among those named so far. */
+static uint32_t module_number(struct idmap *map, const char ***names, size_t *count, size_t *cap,
+			      const char *module)
+{
+	uint64_t hash = text_hash(module, strlen(module));
+	uint32_t number;
+	int is_new;
+
+	for (;; hash++) {
+		number = idmap_intern(map, hash, (uint32_t)*count, &is_new);
+		if (is_new)
+			break;
+		if (!strcmp((*names)[number], module))
+			return number;
+	}
+	MEM_PUSH(*names, *count, *cap) = module;
+	return number;
+}
+
 /* Modules repeat: functions hold their numbers. */
 static void write_modules(struct json *json, const struct calltree *tree)
 {
 	const char **names = NULL;
 	size_t count = 0, cap = 0;
+	struct idmap map = {0};
 	uint32_t *numbers = mem_alloc(tree->function_count * sizeof(*numbers));
 
-	for (size_t i = 0; i < tree->function_count; i++) {
-		size_t at = 0;
-
-		while (at < count && strcmp(names[at], tree->functions[i].module))
-			at++;
-		if (at == count)
-			MEM_PUSH(names, count, cap) = tree->functions[i].module;
-		numbers[i] = (uint32_t)at;
-	}
+	for (size_t i = 0; i < tree->function_count; i++)
+		numbers[i] = module_number(&map, &names, &count, &cap, tree->functions[i].module);
+	idmap_release(&map);
 	json_key(json, "module");
 	json_begin_array(json);
 	for (size_t i = 0; i < tree->function_count; i++)

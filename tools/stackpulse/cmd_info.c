@@ -8,6 +8,7 @@
 
 #include "cli.h"
 #include "json.h"
+#include "mem.h"
 #include "symopts.h"
 #include "text.h"
 #include "tool.h"
@@ -276,21 +277,30 @@ static void print_modules(struct out *out, const struct spulse_source *source)
 	}
 }
 
-static bool told_before(const struct spulse_source *source, size_t index)
+static bool same_file(const struct spulse_module *a, const struct spulse_module *b)
+{
+	return spulse_module_inode(a) == spulse_module_inode(b) &&
+	       spulse_module_device_major(a) == spulse_module_device_major(b) &&
+	       spulse_module_device_minor(a) == spulse_module_device_minor(b) &&
+	       spulse_module_is_kernel(a) == spulse_module_is_kernel(b) &&
+	       !strcmp(spulse_module_path(a), spulse_module_path(b));
+}
+
+/* Whether a module's file was met before; remembers it. */
+static bool told_before(struct idmap *told, const struct spulse_source *source, size_t index)
 {
 	const struct spulse_module *module = spulse_source_module(source, index);
+	uint64_t hash = text_hash(spulse_module_path(module), spulse_module_path_len(module));
+	uint32_t first;
+	int is_new;
 
-	for (size_t i = 0; i < index; i++) {
-		const struct spulse_module *before = spulse_source_module(source, i);
-
-		if (spulse_module_inode(before) == spulse_module_inode(module) &&
-		    spulse_module_device_major(before) == spulse_module_device_major(module) &&
-		    spulse_module_device_minor(before) == spulse_module_device_minor(module) &&
-		    spulse_module_is_kernel(before) == spulse_module_is_kernel(module) &&
-		    !strcmp(spulse_module_path(before), spulse_module_path(module)))
+	for (hash += spulse_module_inode(module);; hash++) {
+		first = idmap_intern(told, hash, (uint32_t)index, &is_new);
+		if (is_new)
+			return false;
+		if (same_file(spulse_source_module(source, first), module))
 			return true;
 	}
-	return false;
 }
 
 static void print_indented(struct out *out, const char *text)
@@ -311,6 +321,7 @@ static int print_symbols(struct out *out, const struct spulse_source *source,
 {
 	SPULSE_CLEANUP(symbolizer) symbolizer = NULL;
 	size_t count = spulse_source_module_count(source);
+	struct idmap told = {0};
 	int r = symopts_open(symopts, source, &symbolizer, err);
 
 	out_puts(out, "\nsymbols\n");
@@ -318,7 +329,7 @@ static int print_symbols(struct out *out, const struct spulse_source *source,
 		const struct spulse_module *module = spulse_source_module(source, i);
 		const char *text = NULL;
 
-		if (told_before(source, i))
+		if (told_before(&told, source, i))
 			continue;
 		r = spulse_symbolizer_module_report(symbolizer, i, &text, err);
 		if (r < 0)
@@ -328,6 +339,7 @@ static int print_symbols(struct out *out, const struct spulse_source *source,
 		out_puts(out, "\n");
 		print_indented(out, text);
 	}
+	idmap_release(&told);
 	return r;
 }
 

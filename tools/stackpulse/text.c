@@ -71,6 +71,16 @@ static bool raw_bytes_pass(enum text_mode mode)
 	return mode == TEXT_NAME || mode == TEXT_LINE;
 }
 
+/* FNV-1a */
+uint64_t text_hash(const char *text, size_t len)
+{
+	uint64_t hash = 0xcbf29ce484222325;
+
+	for (size_t i = 0; i < len; i++)
+		hash = (hash ^ (unsigned char)text[i]) * 0x100000001b3;
+	return hash;
+}
+
 size_t text_escape(char *buf, size_t size, const char *text, size_t len, enum text_mode mode)
 {
 	static const char digits[] = "0123456789abcdef";

@@ -29,6 +29,9 @@ bool text_is_utf8(const char *text, size_t len);
 /* Control characters, and those that reorder what a terminal shows. */
 bool text_is_control(uint32_t code_point);
 
+/* A hash; equal texts have equal ones, and different ones may. */
+uint64_t text_hash(const char *text, size_t len);
+
 /* Escapes into buf, cut to fit at a whole character, terminated. Returns the length written. */
 size_t text_escape(char *buf, size_t size, const char *text, size_t len, enum text_mode mode);
 

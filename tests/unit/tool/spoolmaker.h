@@ -75,8 +75,9 @@ static inline void spoolmaker_sample(struct spoolmaker *maker, uint64_t time_ns,
 				     size_t count)
 {
 	const struct spulse_sample sample = {.timestamp_ns = time_ns, .pid = pid, .tid = tid};
-	struct spulse_frame frames[64];
+	static struct spulse_frame frames[20000];
 
+	assert_true(count <= sizeof(frames) / sizeof(*frames));
 	for (size_t i = 0; i < count; i++) {
 		frames[i] = (struct spulse_frame){
 			.file_relative_ip = addresses[i] & 0xfff,

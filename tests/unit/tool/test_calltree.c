@@ -7,6 +7,7 @@
 #include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "calltree.h"
 #include "spoolmaker.h"
@@ -211,6 +212,87 @@ static void merged(void **state)
 	calltree_release(&tree);
 }
 
+/* Samples that end at each depth of one deep stack, or all at its end; CPU seconds of reading. */
+static double read_deep(unsigned int depth, unsigned int samples, unsigned int step)
+{
+	const struct calltree_options options = {.symopts.no_native = true};
+	uint64_t *addresses = calloc(depth, sizeof(*addresses));
+	struct spulse_error *err = NULL;
+	struct spoolmaker deep;
+	struct calltree tree = {0};
+	uint32_t module;
+	clock_t start;
+
+	assert_non_null(addresses);
+	for (unsigned int i = 0; i < depth; i++)
+		addresses[i] = BASE + 0x10 + (depth - i) % 7 * 0x10;
+	spoolmaker_start(&deep);
+	module = spoolmaker_module(&deep, 10, BASE, PROGRAM);
+	for (unsigned int i = 0; i < samples; i++)
+		spoolmaker_sample(&deep, i + 1, 10, 10, module, addresses + i * step,
+				  depth - i * step);
+	spoolmaker_finish(&deep);
+	start = clock();
+	if (calltree_read(&tree, deep.path, &options, &err) < 0)
+		fail_msg("%s", spulse_error_message(err));
+	start = clock() - start;
+	assert_int_equal(tree.samples, samples);
+	assert_int_equal(tree.node_count, depth + 1);
+	calltree_release(&tree);
+	unlink(deep.path);
+	free(addresses);
+	return (double)start / CLOCKS_PER_SEC;
+}
+
+/* Callers that stacks share are looked at once: 20 million frames in 20,000 nodes. */
+static void shared_callers(void **state)
+{
+	double one, many;
+
+	(void)state;
+	read_deep(20000, 1, 0);
+	one = read_deep(20000, 1, 0);
+	many = read_deep(20000, 2000, 5);
+	assert_true(many < one * 40 + 0.1);
+}
+
+/* A path longer than any real one is not repeated by each frame. */
+static void long_path(void **state)
+{
+	enum { LENGTH = 200000, FRAMES = 500 };
+	const struct calltree_options options = {.symopts.no_native = true};
+	char *path = malloc(LENGTH + 1);
+	struct spulse_error *err = NULL;
+	struct spoolmaker made;
+	struct calltree tree = {0};
+	uint32_t module;
+
+	(void)state;
+	assert_non_null(path);
+	memset(path, 'x', LENGTH);
+	path[0] = '/';
+	path[LENGTH] = 0;
+	spoolmaker_start(&made);
+	module = spoolmaker_module(&made, 10, BASE, path);
+	for (uint64_t i = 0; i < FRAMES; i++) {
+		const uint64_t address = BASE + i;
+
+		spoolmaker_sample(&made, i + 1, 10, 10, module, &address, 1);
+	}
+	spoolmaker_finish(&made);
+	if (calltree_read(&tree, made.path, &options, &err) < 0)
+		fail_msg("%s", spulse_error_message(err));
+	assert_int_equal(tree.function_count, FRAMES);
+	for (size_t i = 0; i < tree.function_count; i++) {
+		assert_true(tree.functions[i].name_len < 300);
+		assert_true(strlen(tree.functions[i].module) <= 4096);
+		assert_ptr_equal(tree.functions[i].module, tree.functions[0].module);
+	}
+	calltree_release(&tree);
+	unlink(made.path);
+	free(path);
+}
+
 static void missing_file(void **state)
 {
 	const struct calltree_options options = {0};
@@ -229,6 +311,7 @@ int main(void)
 		cmocka_unit_test(shares),    cmocka_unit_test(hottest_stacks),
 		cmocka_unit_test(tasks),     cmocka_unit_test(grouping),
 		cmocka_unit_test(selection), cmocka_unit_test(merged),
+		cmocka_unit_test(shared_callers), cmocka_unit_test(long_path),
 		cmocka_unit_test(missing_file),
 	};
 
