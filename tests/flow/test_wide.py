@@ -21,12 +21,15 @@ def counters(stderr):
 def independent_programs_are_seen():
     first, second = busy("first"), busy("second")
     try:
+        before = [cpu_seconds(p.pid) for p in (first, second)]
         r = tool("record", "-a", "-d", "1", "-F", "499", "-o", "all.spool")
         check(r.returncode == 0, f"exit status {r.returncode}: {r.stderr}")
+        used = [cpu_seconds(p.pid) - b for p, b in zip((first, second), before)]
         samples = dump("all.spool")["samples"]
-        for p in (first, second):
+        for p, seconds in zip((first, second), used):
             mine = [s for s in samples if s["pid"] == p.pid]
-            check(len(mine) > 20, f"{len(mine)} samples of {p.args}")
+            # Its time before and after the recording counts here, too.
+            check(len(mine) > 0.5 * 499 * (seconds - 0.05), f"{len(mine)} samples of {seconds} s of {p.args}")
         options = [a for a in json.loads(tool_ok("info", "--json", "all.spool"))["annotations"]
                    if a["key"] == "option/system-wide"]
         check(options and options[0]["value"] == "1", "the file does not say what was recorded")
