@@ -11,7 +11,7 @@ import sys
 from flow import *
 from peers import build_peers
 
-MODELS = sys.argv.pop(1)
+MODELS = os.path.abspath(sys.argv.pop(1))
 COUNT = int(sys.argv.pop(1)) if len(sys.argv) > 1 and sys.argv[1].isdigit() else 300
 FIRST = int(sys.argv.pop(1)) if len(sys.argv) > 1 and sys.argv[1].isdigit() else 1
 READERS = ("snapshot", "replay", "tail")

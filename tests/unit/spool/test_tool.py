@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 
-TOOL, VECTORS = sys.argv[1:3]
+TOOL, VECTORS = map(os.path.abspath, sys.argv[1:3])
 failures = []
 
 
