@@ -2,135 +2,122 @@
 /* SPDX-License-Identifier: MIT */
 #include "tree.h"
 
-enum {
-	LIST_MAX = 2, /* children looked at before they move to the hash */
-};
-
-/* In tree_node.child and tree.root_child. Node ids stay below it. */
-#define CHILDREN_HASHED (UINT32_MAX - 1)
+enum { NODES_PER_START = 64, FIRST_FORKS = 1024 };
 
 void tree_init(struct tree *tree)
 {
-	tree->root_child = NODE_NONE;
+	*tree = (struct tree){0};
 }
 
 void tree_release(struct tree *tree)
 {
-	vec_free(&tree->nodes);
-	free(tree->crowd);
+	vec_free(&tree->frames);
+	vec_free(&tree->starts);
+	vec_free(&tree->runs);
+	free(tree->forks);
 }
 
-static size_t crowd_slot(const struct tree *tree, uint32_t prefix, uint32_t frame)
+static size_t fork_slot(const struct tree *tree, uint32_t prefix, uint32_t frame)
 {
-	size_t i = hash_u64((uint64_t)prefix << 32 | frame) & tree->crowd_mask;
+	size_t i = hash_u64((uint64_t)prefix << 32 | frame) & tree->forks_mask;
 
-	while (tree->crowd[i]) {
-		const struct tree_node *node = &tree->nodes.data[tree->crowd[i] - 1];
+	while (tree->forks[i]) {
+		const struct tree_run *run = &tree->runs.data[tree->forks[i] - 1];
 
-		if (node->prefix == prefix && node->frame == frame)
+		if (run->prefix == prefix && run->frame == frame)
 			break;
-		i = (i + 1) & tree->crowd_mask;
+		i = (i + 1) & tree->forks_mask;
 	}
 	return i;
 }
 
-/* Room for `more` further entries at no more than half full. */
-static bool crowd_reserve(struct tree *tree, size_t more)
+/* Room for one more run at no more than half full. */
+static bool forks_reserve(struct tree *tree)
 {
-	size_t need = (tree->crowd_count + more) * 2;
-	size_t size = MAX(tree->crowd_mask + 1, (size_t)1024);
-	uint32_t *old = tree->crowd;
-	size_t old_size = old ? tree->crowd_mask + 1 : 0;
+	size_t need = (tree->runs.len + 1) * 2, size = FIRST_FORKS;
+	uint32_t *forks;
 
-	if (old && need <= old_size)
+	if (tree->forks && need <= tree->forks_mask + 1)
 		return true;
 	while (size < need)
 		size *= 2;
-	tree->crowd = calloc(size, sizeof(*tree->crowd));
-	if (!tree->crowd) {
-		tree->crowd = old;
+	forks = calloc(size, sizeof(*forks));
+	if (!forks)
 		return false;
-	}
-	tree->crowd_mask = size - 1;
-	for (size_t i = 0; i < old_size; i++)
-		if (old[i]) {
-			const struct tree_node *node = &tree->nodes.data[old[i] - 1];
+	free(tree->forks);
+	tree->forks = forks;
+	tree->forks_mask = size - 1;
+	for (size_t i = 0; i < tree->runs.len; i++) {
+		const struct tree_run *run = &tree->runs.data[i];
 
-			tree->crowd[crowd_slot(tree, node->prefix, node->frame)] = old[i];
-		}
-	free(old);
+		forks[fork_slot(tree, run->prefix, run->frame)] = (uint32_t)i + 1;
+	}
+	return true;
+}
+
+/* Blocks up to a node; those that begin no run yet count the runs so far. */
+static bool starts_reserve(struct tree *tree, size_t nodes)
+{
+	size_t need = (nodes + NODES_PER_START - 1) / NODES_PER_START;
+
+	if (need > tree->starts.len && !vec_reserve(&tree->starts, need - tree->starts.len))
+		return false;
 	return true;
 }
 
 bool tree_reserve(struct tree *tree, size_t count)
 {
-	/* Children that move to the hash need room there too: LIST_MAX for each new one. */
-	return vec_reserve(&tree->nodes, count) && crowd_reserve(tree, count + LIST_MAX + 1);
+	return vec_reserve(&tree->frames, count) && vec_reserve(&tree->runs, 1) &&
+	       starts_reserve(tree, tree->frames.len + count) && forks_reserve(tree);
 }
 
-static void crowd_add(struct tree *tree, uint32_t id)
+static bool starts_run(const struct tree *tree, uint32_t node)
 {
-	const struct tree_node *node = &tree->nodes.data[id];
+	size_t block = node / NODES_PER_START;
 
-	tree->crowd[crowd_slot(tree, node->prefix, node->frame)] = id + 1;
-	tree->crowd_count++;
+	return block < tree->starts.len &&
+	       (tree->starts.data[block].bits >> node % NODES_PER_START & 1);
 }
 
-static uint32_t *child_of(struct tree *tree, uint32_t prefix)
+uint32_t tree_find(const struct tree *tree, uint32_t prefix, uint32_t frame)
 {
-	return prefix == NODE_NONE ? &tree->root_child : &tree->nodes.data[prefix].child;
-}
+	uint32_t next = prefix + 1, run;
 
-uint32_t tree_find(struct tree *tree, uint32_t prefix, uint32_t frame)
-{
-	struct tree_node *nodes = tree->nodes.data;
-	uint32_t *head = child_of(tree, prefix);
-	uint32_t *link;
-
-	if (*head == CHILDREN_HASHED)
-		return tree->crowd[crowd_slot(tree, prefix, frame)] - 1;
-	for (link = head; *link != NODE_NONE; link = &nodes[*link].sibling) {
-		uint32_t id = *link;
-
-		if (nodes[id].frame != frame)
-			continue;
-		*link = nodes[id].sibling;
-		nodes[id].sibling = *head;
-		*head = id;
-		return id;
-	}
-	return NODE_NONE;
-}
-
-/* Moves the children of a node to the hash when the list is long. */
-static void maybe_hash(struct tree *tree, uint32_t *head)
-{
-	uint32_t id;
-	size_t length = 0;
-
-	for (id = *head; id != NODE_NONE && length <= LIST_MAX; id = tree->nodes.data[id].sibling)
-		length++;
-	if (length <= LIST_MAX)
-		return;
-	for (id = *head; id != NODE_NONE; id = tree->nodes.data[id].sibling)
-		crowd_add(tree, id);
-	*head = CHILDREN_HASHED;
+	if (prefix != NODE_NONE && next < tree->frames.len && tree->frames.data[next] == frame &&
+	    !starts_run(tree, next))
+		return next;
+	if (!tree->forks)
+		return NODE_NONE;
+	run = tree->forks[fork_slot(tree, prefix, frame)];
+	return run ? tree->runs.data[run - 1].first : NODE_NONE;
 }
 
 uint32_t tree_add(struct tree *tree, uint32_t prefix, uint32_t frame)
 {
-	uint32_t id = tree->nodes.len++;
-	struct tree_node *node = &tree->nodes.data[id];
-	uint32_t *head = child_of(tree, prefix);
+	uint32_t id = (uint32_t)tree->frames.len, run = (uint32_t)tree->runs.len;
+	size_t block = id / NODES_PER_START;
 
-	*node = (struct tree_node){ prefix, frame, NODE_NONE, NODE_NONE };
-	if (*head == CHILDREN_HASHED) {
-		crowd_add(tree, id);
-		return id;
-	}
-	node->sibling = *head;
-	*head = id;
-	if (node->sibling != NODE_NONE)
-		maybe_hash(tree, head);
+	if (prefix != NODE_NONE && prefix + 1 == id)
+		return tree_extend(tree, frame);
+	tree->frames.len++;
+	/* Blocks without a beginning were passed over. */
+	while (tree->starts.len <= block)
+		vec_push(&tree->starts, (struct tree_starts){.before = run});
+	tree->starts.data[block].bits |= UINT64_C(1) << id % NODES_PER_START;
+	tree->frames.data[id] = frame;
+	tree->forks[fork_slot(tree, prefix, frame)] = run + 1;
+	vec_push(&tree->runs, (struct tree_run){id, frame, prefix});
 	return id;
+}
+
+uint32_t tree_prefix(const struct tree *tree, uint32_t node)
+{
+	const struct tree_starts *starts;
+	uint64_t below;
+
+	if (!starts_run(tree, node))
+		return node - 1;
+	starts = &tree->starts.data[node / NODES_PER_START];
+	below = starts->bits & ((UINT64_C(1) << node % NODES_PER_START) - 1);
+	return tree->runs.data[starts->before + (unsigned int)__builtin_popcountll(below)].prefix;
 }

@@ -7,22 +7,29 @@
 
 /*
  * The tree of stack nodes while it is written: a node is a caller's node and a frame, both by the
- * numbers they have in the file. Children hang in lists, the last one used in front; a node with
- * many children moves them to a hash.
+ * numbers they have in the file. A new stack adds its nodes one after the other, each the child of
+ * the one before. Such a run is told by its frames alone, four bytes a node; only where it leaves
+ * another one is there more to keep.
  */
 
-struct tree_node {
+struct tree_run {
+	uint32_t first; /* node */
+	uint32_t frame; /* of the first */
 	uint32_t prefix;
-	uint32_t frame;
-	uint32_t child; /* newest child; CHILDREN_HASHED: see tree.crowd */
-	uint32_t sibling;
+};
+
+/* For 64 nodes: which of them begin a run, and how many runs begin before them. */
+struct tree_starts {
+	uint64_t bits;
+	uint64_t before;
 };
 
 struct tree {
-	VEC(struct tree_node) nodes;
-	uint32_t root_child;
-	uint32_t *crowd; /* open addressing: node + 1, 0 = free */
-	size_t crowd_count, crowd_mask;
+	VEC(uint32_t) frames;		/* by node */
+	VEC(struct tree_starts) starts; /* by node / 64 */
+	VEC(struct tree_run) runs;	/* ascending */
+	uint32_t *forks;		/* open addressing by prefix and frame: run + 1, 0 = free */
+	size_t forks_mask;
 };
 
 void tree_init(struct tree *tree);
@@ -30,17 +37,18 @@ void tree_release(struct tree *tree);
 /* Makes room for `count` more nodes, so that tree_add() cannot fail. */
 bool tree_reserve(struct tree *tree, size_t count);
 /* The child of `prefix` with that frame, or NODE_NONE. */
-uint32_t tree_find(struct tree *tree, uint32_t prefix, uint32_t frame);
+uint32_t tree_find(const struct tree *tree, uint32_t prefix, uint32_t frame);
 /* Adds a child that is known to be missing; returns its number. */
 uint32_t tree_add(struct tree *tree, uint32_t prefix, uint32_t frame);
+/* The caller's node, NODE_NONE of an outermost one. */
+uint32_t tree_prefix(const struct tree *tree, uint32_t node);
 
-/* The same for a `prefix` that was just added and has no children. */
-static inline uint32_t tree_extend(struct tree *tree, uint32_t prefix, uint32_t frame)
+/* As tree_add() for the node that was just added as `prefix`. */
+static inline uint32_t tree_extend(struct tree *tree, uint32_t frame)
 {
-	uint32_t id = tree->nodes.len++;
+	uint32_t id = tree->frames.len++;
 
-	tree->nodes.data[prefix].child = id;
-	tree->nodes.data[id] = (struct tree_node){ prefix, frame, UINT32_MAX, UINT32_MAX };
+	tree->frames.data[id] = frame;
 	return id;
 }
 

@@ -158,7 +158,7 @@ static int grow(struct spulse_spool_writer *w, struct thread_state *thread,
 			return -1;
 		prefix = node;
 		node = i == from ? tree_add(&w->tree, prefix, id)
-				 : tree_extend(&w->tree, prefix, id);
+				 : tree_extend(&w->tree, id);
 		if (put_record(&w->sink, TAG_STACK_NODE, node, prefix, id, err) < 0)
 			return -1;
 		thread->frames[i] = id;
@@ -174,9 +174,9 @@ static void follow_leaf(const struct spulse_spool_writer *w, struct thread_state
 
 	if (!thread->leaf_only)
 		return;
-	for (size_t i = thread->depth; i-- > 0; node = w->tree.nodes.data[node].prefix) {
+	for (size_t i = thread->depth; i-- > 0; node = tree_prefix(&w->tree, node)) {
 		thread->nodes[i] = node;
-		thread->frames[i] = w->tree.nodes.data[node].frame;
+		thread->frames[i] = w->tree.frames.data[node];
 	}
 	thread->leaf_only = false;
 }
@@ -221,7 +221,7 @@ static int check(const struct spulse_spool_writer *w, const struct spulse_sample
 		return invalid(err, "a sample's process and thread ids must be positive");
 	if (__builtin_sub_overflow(sample->timestamp_ns, w->last_ns, delta))
 		return invalid(err, "the time since the previous sample does not fit 64 bits");
-	if (count >= TREE_NODES_MAX - w->tree.nodes.len ||
+	if (count >= TREE_NODES_MAX - w->tree.frames.len ||
 	    count >= UINT32_MAX - 1 - (uint64_t)w->frames.next_id)
 		return invalid(err, "the spool is full: no ids are left");
 	return 0;
