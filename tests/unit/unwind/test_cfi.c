@@ -13,7 +13,7 @@
 #include "unwind/cfi.h"
 #include "unwind_world.h"
 
-enum { ADDR = 0x10000, TEXT = 0x2000, GOT = 0x9000 };
+enum { ADDR = 0x10001, TEXT = 0x2001, GOT = 0x9003 };
 
 static struct cfi_section section_of(const struct cfi_builder *b)
 {

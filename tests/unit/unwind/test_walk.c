@@ -144,6 +144,28 @@ static void test_stack_pointer_that_is_lost(void **state)
 	}
 }
 
+/* As deep as may be, by rows that have no compiled form. */
+static void test_depth(void **state)
+{
+	struct unwind_world *w =
+		world_with(CFI(0x0e, 16, 0x90, 2)); /* return address at CFA - 16 */
+
+	(void)state;
+	for (size_t i = 0; i < 1022; i++)
+		put(w, 2 * i, OTHER + BACK);
+	put(w, 2 * 1022, END + BACK);
+	world_walk(w, OTHER, 4096);
+	assert_int_equal(w->result.count, 1024);
+	assert_int_equal(w->result.end, UNW_COMPLETE);
+	put(w, 2 * 1022, OTHER + BACK);
+	put(w, 2 * 1023, END + BACK);
+	world_walk(w, OTHER, 4096);
+	assert_int_equal(w->result.count, 1024);
+	assert_int_equal(w->result.end, UNW_TRUNCATED);
+	assert_false(w->result.has_error);
+	world_free(w);
+}
+
 /* ---- signal frames ---- */
 
 /* Offsets of registers in a signal frame, in words from sp at the restorer. */
@@ -287,6 +309,7 @@ int main(void)
 		cmocka_unit_test(test_registers_in_registers),
 		cmocka_unit_test(test_registers_behind_a_slow_row),
 		cmocka_unit_test(test_stack_pointer_that_is_lost),
+		cmocka_unit_test(test_depth),
 		cmocka_unit_test(test_signal_frame),
 		cmocka_unit_test(test_signal_on_an_alternate_stack),
 		cmocka_unit_test(test_registers_behind_a_signal),
