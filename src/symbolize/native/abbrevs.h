@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "../../base/base.h"
-#include "cursor.h"
+#include "bytecursor.h"
 
 /*
  * Shapes of debug entries: for each code the tag and the attributes with their forms. Where all

@@ -5,7 +5,7 @@
 #include <dwarf.h>
 #include <stdlib.h>
 
-#include "cursor.h"
+#include "bytecursor.h"
 
 enum {
 	HEADER_VERSION = 1,

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: StackPulse contributors */
 /* SPDX-License-Identifier: MIT */
 /* Decoder of line programs, versions 2 to 5. Every byte is checked against the program's end. */
-#include "cursor.h"
+#include "bytecursor.h"
 #include "lines.h"
 
 #include <dwarf.h>

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: StackPulse contributors */
 /* SPDX-License-Identifier: MIT */
-#ifndef SPULSE_SYMBOLIZE_CURSOR_H
-#define SPULSE_SYMBOLIZE_CURSOR_H
+#ifndef SPULSE_SYMBOLIZE_BYTECURSOR_H
+#define SPULSE_SYMBOLIZE_BYTECURSOR_H
 
 #include <stdbool.h>
 #include <stdint.h>
