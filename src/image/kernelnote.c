@@ -11,7 +11,8 @@ static bool note_build_id(const char *bytes, size_t len, struct strbuf *hex)
 {
 	for (size_t at = 0; len - at >= sizeof(Elf64_Nhdr);) {
 		const uint8_t *note = (const uint8_t *)bytes + at;
-		uint32_t name = load_u32(note), size = load_u32(note + 4), type = load_u32(note + 8);
+		uint32_t name = load_u32(note), size = load_u32(note + 4);
+		uint32_t type = load_u32(note + 8);
 		uint64_t start = sizeof(Elf64_Nhdr) + ((uint64_t)name + 3) / 4 * 4;
 		uint64_t end = start + ((uint64_t)size + 3) / 4 * 4;
 

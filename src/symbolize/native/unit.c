@@ -22,7 +22,9 @@ struct walk {
 	VEC(struct span_range) ranges;
 	uint64_t ranges_max;
 	uint32_t depth; /* of the entry whose ranges are being added */
-	bool enter_types, failed;
+	bool enter_types;
+	bool local_classes; /* inside of functions, with functions such as lambdas */
+	bool failed;
 };
 
 /* False when no more are wanted. */
@@ -56,7 +58,7 @@ static bool add_function(struct walk *walk, const struct die *die, uint64_t plac
 }
 
 /* Functions stand at the top, in these, and in each other. */
-static bool is_entered(const struct walk *walk, uint16_t tag)
+static bool is_entered(const struct walk *walk, uint16_t tag, unsigned int nested)
 {
 	switch (tag) {
 	case DW_TAG_lexical_block:
@@ -72,7 +74,7 @@ static bool is_entered(const struct walk *walk, uint16_t tag)
 	case DW_TAG_union_type:
 	case DW_TAG_interface_type:
 	case DW_TAG_enumeration_type:
-		return walk->enter_types;
+		return walk->enter_types || (walk->local_classes && nested);
 	default:
 		return false;
 	}
@@ -91,7 +93,8 @@ static void walk_function(struct walk *walk, const struct abbrev *abbrev, uint64
 	found = add_function(walk, &die, place);
 	if (!die.children)
 		return;
-	if (found && nested < NESTED_MAX)
+	/* One that is always inlined may hold a class whose functions have code. */
+	if ((found || walk->local_classes) && nested < NESTED_MAX)
 		walk_children(walk, depth + 1, nested + 1);
 	else if (die.sibling && die.sibling >= walk->c.at)
 		walk->c.at = die.sibling;
@@ -112,7 +115,7 @@ static void walk_children(struct walk *walk, uint32_t depth, unsigned int nested
 	while (!walk->failed && (at = walk->c.at, abbrev = die_next(walk->unit, &walk->c))) {
 		if (abbrev->tag == DW_TAG_subprogram) {
 			walk_function(walk, abbrev, at - info, depth, nested);
-		} else if (abbrev->children && is_entered(walk, abbrev->tag)) {
+		} else if (abbrev->children && is_entered(walk, abbrev->tag, nested)) {
 			die_read(walk->unit, walk->reader, abbrev, &walk->c, &die);
 			walk_children(walk, depth + 1, nested);
 		} else {
@@ -121,21 +124,26 @@ static void walk_children(struct walk *walk, uint32_t depth, unsigned int nested
 	}
 }
 
-/* C and C++ define functions outside of their classes; others inside of types too. */
-static bool defines_inside_types(unsigned int language)
+/*
+ * C and C++ define functions outside of their classes, unless a class is local to a function;
+ * others inside of types too.
+ */
+static void choose_types(struct walk *walk, unsigned int language)
 {
 	switch (language) {
 	case DW_LANG_C89:
 	case DW_LANG_C:
 	case DW_LANG_C99:
 	case DW_LANG_C11:
+		return;
 	case DW_LANG_C_plus_plus:
 	case DW_LANG_C_plus_plus_03:
 	case DW_LANG_C_plus_plus_11:
 	case DW_LANG_C_plus_plus_14:
-		return false;
+		walk->local_classes = true;
+		return;
 	default:
-		return true;
+		walk->enter_types = true;
 	}
 }
 
@@ -165,11 +173,11 @@ static bool fill_functions(struct dwarf_info *info, struct dwarf_unit *unit,
 			   const struct die_unit *from, const struct die_reader *reader)
 {
 	struct walk walk = { .info = info, .unit = from, .reader = reader,
-			     .ranges_max = 65536 + info->elf.size / 2,
-			     .enter_types = defines_inside_types(from->language) };
+			     .ranges_max = 65536 + info->elf.size / 2 };
 	const struct abbrev *abbrev;
 	bool filled;
 
+	choose_types(&walk, from->language);
 	walk.c = die_cursor(from, from->place.die);
 	abbrev = die_next(from, &walk.c);
 	if (abbrev && abbrev->children) {
