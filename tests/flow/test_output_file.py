@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: StackPulse contributors
 # SPDX-License-Identifier: MIT
-"""The output file: .old, mode 0600, nothing left by a failure, whole after a signal."""
+"""The output file: .old, mode 0600, nothing left by a failure, whole after a signal, never the input."""
 import os
 import signal
 import stat
@@ -115,5 +115,43 @@ def readers_agree():
     check(len(script("both.spool")) == samples, "script loses samples")
 
 
+def closed_standard_descriptors():
+    """A closed stderr is not the spool: messages would be written into it."""
+    record("some.spool", ["-q", "-F", "499"], [target("deep"), "0.2"])
+    for closed in ("2>&-", ">&- 2>&-", "<&- >&- 2>&-"):
+        for name, command in (("r.spool", "record -F 499 -o r.spool -- true"),
+                              ("c.spool", "convert -o c.spool some.spool")):
+            r = run("sh", "-c", f'exec "$0" {command} {closed}', TOOL)
+            check(r.returncode == 0, f"{command} {closed}: exit status {r.returncode}")
+            check(dump(name), f"{command} {closed}: {name} cannot be read")
+    r = run("sh", "-c", 'exec "$0" record -q -o c.spool -- ls -l /proc/self/fd/ 2>&-', TOOL)
+    check(r.returncode == 0 and not any(line.endswith("-> /") for line in r.stdout.splitlines()),
+          f"the command got a stand-in:\n{r.stdout}")
+
+
+def output_is_not_the_input():
+    record("keep.spool", ["-q", "-F", "499"], [target("deep"), "0.1"])
+    before = open("keep.spool", "rb").read()
+    os.link("keep.spool", "linked.spool")
+    os.symlink("keep.spool", "symbolic.spool")
+    for command in ("folded", "script", "flame", "convert", "import"):
+        for name in ("keep.spool", "./keep.spool", "linked.spool", "symbolic.spool"):
+            r = tool(command, "-o", name, "keep.spool")
+            check(r.returncode == 1 and "is what is read" in r.stderr, f"{command} {name}: {r.stderr}")
+    check(open("keep.spool", "rb").read() == before, "the input was written to")
+
+
+def temporary_name_is_not_followed():
+    """Output in a folder that others write to: the name until the end may lead elsewhere."""
+    record("in.spool", ["-q", "-F", "499"], [target("deep"), "0.1"])
+    with open("victim", "w") as f:
+        f.write("precious")
+    r = run("sh", "-c", 'ln -s victim out.part$$; exec "$0" folded -o out in.spool', TOOL)
+    check(r.returncode == 0, r.stderr)
+    check(open("victim").read() == "precious", "the file behind a planted link was written to")
+    check(os.path.isfile("out") and not os.path.islink("out"), "no output")
+
+
 main(old_one_is_kept, default_name, mode_0600, failed_attach_leaves_nothing, signals,
-     signal_while_a_command_runs, both_formats, readers_agree)
+     signal_while_a_command_runs, both_formats, readers_agree,
+     closed_standard_descriptors, output_is_not_the_input, temporary_name_is_not_followed)

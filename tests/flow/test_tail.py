@@ -161,6 +161,19 @@ def says_what_is_wrong():
         check(status == 1 and "bad.spool" in err and text in err, f"{text}: {status} {err!r}")
 
 
+def reader_goes_away():
+    """With nothing more to print, no write tells that nobody reads."""
+    record("quiet.spool", ["-F", "999"], [target("deep"), "0.2"])
+    tail = start_tool("tail", "quiet.spool")
+    tail.stdout.readline()
+    tail.stdout.close()
+    try:
+        check(tail.wait(20) == 0, f"tail ended with {tail.returncode}: {tail.stderr.read()}")
+    except subprocess.TimeoutExpired:
+        check(False, "tail follows for nobody")
+    stop(tail)
+
+
 def renamed_over():
     """The file that was opened is followed, whatever its name means now."""
     record("old.spool", ["-F", "999"], [target("deep"), "0.2"])
@@ -180,4 +193,4 @@ def renamed_over():
 
 
 main(follows_until_the_recorder_ends, json_lines, ends_by_signal, finished_file_and_dead_process,
-     grows_byte_by_byte, says_what_is_wrong, renamed_over)
+     grows_byte_by_byte, says_what_is_wrong, reader_goes_away, renamed_over)

@@ -46,7 +46,7 @@ static int convert(const char *from, const char *to, enum spulse_spool_format fo
 
 	if (spulse_replay_open(from, &replay, &err) < 0)
 		return tool_fail(err);
-	out = out_file(to);
+	out = out_file(to, from);
 	if (!out)
 		return TOOL_FAILED;
 	if (spulse_spool_convert(replay, format, &output, out, &report, &err) < 0) {

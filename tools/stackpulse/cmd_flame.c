@@ -177,7 +177,7 @@ static int make(const char *path, const struct flame *flame)
 		calltree_release(&tree);
 		return tool_fail(err);
 	}
-	out = out_file(flame->output);
+	out = out_file(flame->output, path);
 	if (!out) {
 		calltree_release(&tree);
 		return TOOL_FAILED;

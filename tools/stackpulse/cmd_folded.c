@@ -36,7 +36,7 @@ static int show(const char *path, const char *output, const struct calltree_opti
 		calltree_release(&tree);
 		return tool_fail(err);
 	}
-	out = out_file(output);
+	out = out_file(output, path);
 	if (!out) {
 		calltree_release(&tree);
 		return TOOL_FAILED;

@@ -4,6 +4,7 @@
 
 #include "cli.h"
 #include "counters.h"
+#include "output.h"
 #include "tool.h"
 
 /* What of the file is not in the recording. */
@@ -30,6 +31,8 @@ static int import(const char *from, const char *to, bool version_3)
 	struct spulse_recording_summary summary = {.size = sizeof(summary)};
 	struct spulse_error *err = NULL;
 
+	if (out_would_replace(to, from))
+		return TOOL_FAILED;
 	if (spulse_import_perf_data(from, to, &options, &summary, &err) < 0)
 		return tool_fail(err);
 	tool_message("samples=%" PRIu64 " lost=%" PRIu64 " in %s; %" PRIu64

@@ -233,7 +233,7 @@ static int show(const char *path, struct script *script)
 					  &symbolizer, &err) < 0 ||
 			     spulse_symbolizer_prepare(symbolizer, &err) < 0))
 		return tool_fail(err);
-	out = out_file(script->output);
+	out = out_file(script->output, path);
 	if (!out)
 		return TOOL_FAILED;
 	if (show_all(out, script, replay, symbolizer, &err) < 0)

@@ -139,7 +139,7 @@ static bool is_over(const struct follow *follow)
 {
 	pid_t pid = (pid_t)follow->until_exit;
 
-	if (stopped || out_stopped(follow->out))
+	if (stopped || out_stopped(follow->out) || out_reader_left(follow->out))
 		return true;
 	return pid && kill(pid, 0) < 0 && errno == ESRCH;
 }

@@ -1,8 +1,10 @@
 /* SPDX-FileCopyrightText: StackPulse contributors */
 /* SPDX-License-Identifier: MIT */
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli.h"
 #include "tool.h"
@@ -71,9 +73,23 @@ static const struct command *find_command(const char *name)
 	return NULL;
 }
 
+/*
+ * A standard descriptor that was closed before us would be the next file's: a message would be
+ * written into a recording. What stands in refuses reading and writing, and a recorded command does
+ * not inherit it.
+ */
+static void fill_standard_descriptors(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0)
+			(void)open("/", O_PATH | O_CLOEXEC);
+}
+
 int main(int argc, char **argv)
 {
 	const struct command *command;
+
+	fill_standard_descriptors();
 
 	/* A reader that goes away ends our output, not a recording: see output.h. */
 	signal(SIGPIPE, SIG_IGN);

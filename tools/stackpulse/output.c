@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,7 +58,25 @@ static bool written_in_place(const char *path)
 	return stat(path, &st) == 0 && !S_ISREG(st.st_mode);
 }
 
-struct out *out_file(const char *path)
+bool out_would_replace(const char *path, const char *input)
+{
+	struct stat a, b;
+
+	if (stat(path, &a) < 0 || stat(input, &b) < 0 || !S_ISREG(a.st_mode) ||
+	    a.st_dev != b.st_dev || a.st_ino != b.st_ino)
+		return false;
+	tool_message("cannot write %s: it is what is read", path);
+	return true;
+}
+
+/* Whoever else may write to the folder must not choose where a file of a known name leads. */
+static int open_temporary(const char *path)
+{
+	unlink(path);
+	return open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+}
+
+struct out *out_file(const char *path, const char *input)
 {
 	char *temporary = NULL, *copy;
 	struct out *out;
@@ -65,6 +84,8 @@ struct out *out_file(const char *path)
 
 	if (!strcmp(path, "-"))
 		return out_stdout();
+	if (out_would_replace(path, input))
+		return NULL;
 	copy = strdup(path);
 	if (!copy ||
 	    (!written_in_place(path) && asprintf(&temporary, "%s.part%d", path, getpid()) < 0)) {
@@ -72,7 +93,7 @@ struct out *out_file(const char *path)
 		tool_message("out of memory");
 		return NULL;
 	}
-	fd = open(temporary ? temporary : path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	fd = temporary ? open_temporary(temporary) : open(path, O_WRONLY | O_CLOEXEC);
 	if (fd < 0) {
 		tool_message("cannot create %s: %s", path, strerror(errno));
 		free(temporary);
@@ -213,6 +234,13 @@ void out_style(struct out *out, const char *sgr)
 bool out_stopped(const struct out *out)
 {
 	return out->error != 0;
+}
+
+bool out_reader_left(const struct out *out)
+{
+	struct pollfd pollfd = {.fd = out->fd};
+
+	return poll(&pollfd, 1, 0) == 1 && (pollfd.revents & POLLERR);
 }
 
 static void out_free(struct out *out)

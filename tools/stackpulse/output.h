@@ -23,9 +23,12 @@ struct out *out_stdout(void);
 struct out *out_stderr(void);
 /*
  * Starts writing to a file that is put in place by out_close(): until then an existing file
- * stays as it was. "-" is stdout. Prints its own error and returns NULL when it cannot.
+ * stays as it was. "-" is stdout. Prints its own error and returns NULL when it cannot, or when
+ * path is the file input, which a slip on the command line must not cost.
  */
-struct out *out_file(const char *path);
+struct out *out_file(const char *path, const char *input);
+/* Whether both are the same regular file; says so. */
+bool out_would_replace(const char *path, const char *input);
 /* Decides on colours: AUTO means on a terminal unless $NO_COLOR is set. */
 void out_set_color(struct out *out, enum out_color color);
 bool out_color(const struct out *out);
@@ -47,6 +50,8 @@ void out_style(struct out *out, const char *sgr);
 void out_flush(struct out *out);
 /* Whether writing more is pointless. */
 bool out_stopped(const struct out *out);
+/* Whether a pipe's other end is closed, which writing would only find with something to write. */
+bool out_reader_left(const struct out *out);
 /*
  * Finishes and frees. Returns the exit status: failed (TOOL_DONE stays as it is given) when
  * something could not be written, after printing why.
