@@ -118,7 +118,7 @@ static int find_packing(const struct image *image, const struct image_section *s
 }
 
 static int check_packing(const struct image *image, const struct image_section *section,
-			 const struct packing *packing, struct spulse_error **err)
+			 const struct packing *packing, size_t packed_len, struct spulse_error **err)
 {
 	if (packing->type != ELFCOMPRESS_ZLIB && packing->type != ELFCOMPRESS_ZSTD)
 		return bad_section(image, section, err, SPULSE_ERROR_UNSUPPORTED,
@@ -129,6 +129,10 @@ static int check_packing(const struct image *image, const struct image_section *
 	if (packing->size > ELF_MAX_SECTION_BYTES)
 		return bad_section(image, section, err, SPULSE_ERROR_UNSUPPORTED,
 				   "larger than 1 GiB once decompressed");
+	/* zlib packs 1,032 bytes into one at best; zstd a block of 128 KiB into four. */
+	if (packing->size / (packing->type == ELFCOMPRESS_ZLIB ? 1032 : 32768) > packed_len)
+		return bad_section(image, section, err, SPULSE_ERROR_INVALID_INPUT,
+				   "claims more than its compressed data can hold");
 	return 0;
 }
 
@@ -141,7 +145,7 @@ static int unpack(const struct image *image, const struct image_section *section
 	bool done;
 	int r = find_packing(image, section, content, &packing, err);
 
-	if (r <= 0 || (r = check_packing(image, section, &packing, err)) < 0)
+	if (r <= 0 || (r = check_packing(image, section, &packing, content->len, err)) < 0)
 		return r;
 	plain = malloc(packing.size + 1);
 	if (!plain)
