@@ -44,6 +44,7 @@ test-peers:
 # Ratios against a peer, on the same work in the same run.
 bench: build
 	python3 bench/run
+	bench/symbolize --build build
 
 asan:
 	sh scripts/install-deps test
