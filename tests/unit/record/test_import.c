@@ -326,7 +326,6 @@ static void import_real(const char *name)
 	assert_int_equal(spulse_snapshot_open(output, &snapshot, &err), 0);
 	assert_string_equal(annotation("host"), "example");
 	assert_string_equal(annotation("cpus"), "2");
-	assert_string_equal(annotation("build-id/"), "b5421d404a6434dc142a15a3b56a0a0541a78cb7");
 	assert_string_equal(annotation("comm"), "deep");
 	assert_int_equal(summary.sample_events, summary.samples);
 	assert_int_equal(summary.input_cut, 0);
