@@ -15,6 +15,7 @@
 #include "intern.h"
 #include "io.h"
 #include "logging.h"
+#include "places.h"
 #include "strbuf.h"
 #include "util.h"
 #include "varint.h"

@@ -126,8 +126,26 @@ int annotate_process(struct spulse_recorder *rec, struct rec_process *process, c
 	if (comm && comm_len) {
 		r = put(rec, process->pid, "comm", comm, comm_len, err);
 		process->named = true;
+		process->renamed = false;
+		process->comm_written = UINT32_MAX;
 	}
 	strbuf_release(&read);
+	return r;
+}
+
+int annotate_new_comm(struct spulse_recorder *rec, struct rec_process *process,
+		      struct spulse_error **err)
+{
+	uint32_t id = process->comm;
+	const struct interned *name;
+	int r;
+
+	process->renamed = false;
+	if (id == UINT32_MAX)
+		return 0;
+	name = &rec->strings.strings.data[id];
+	r = annotate_process(rec, process, name->bytes, name->len, err);
+	process->comm_written = id;
 	return r;
 }
 
@@ -164,6 +182,7 @@ int annotate_thread(struct spulse_recorder *rec, struct rec_thread *thread,
 	if (thread->name == UINT32_MAX)
 		thread->name = read_name(rec, thread);
 	thread->sampled = true;
+	thread->written = thread->name;
 	if (thread->name == UINT32_MAX)
 		return 0;
 	name = &rec->strings.strings.data[thread->name];

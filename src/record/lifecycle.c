@@ -142,19 +142,27 @@ static bool changed_program(const struct spulse_recorder *rec,
 	return same_name;
 }
 
-static int rename_thread(struct spulse_recorder *rec, const struct perf_event *event,
-			 struct spulse_error **err)
+/*
+ * A new name is written with the next sample only: a program may take another one many thousand
+ * times a second.
+ */
+static void rename_thread(struct spulse_recorder *rec, const struct perf_event *event)
 {
 	struct rec_thread *thread = threads_find(rec, event->tid);
-	uint32_t name;
 
-	if (!rec_annotates(rec) || !thread)
-		return 0;
-	name = intern(&rec->strings, event->comm.name, event->comm.len);
-	if (name == thread->name)
-		return 0;
-	thread->name = name;
-	return thread->sampled ? annotate_thread(rec, thread, err) : 0;
+	if (rec_annotates(rec) && thread)
+		thread->name = intern(&rec->strings, event->comm.name, event->comm.len);
+}
+
+static int rename_process(struct spulse_recorder *rec, struct rec_process *process,
+			  const struct perf_event *event, struct spulse_error **err)
+{
+	select_process(rec, process, event->comm.name, event->comm.len);
+	if (!process->named)
+		return annotate_process(rec, process, event->comm.name, event->comm.len, err);
+	process->comm = intern(&rec->strings, event->comm.name, event->comm.len);
+	process->renamed = process->comm != process->comm_written;
+	return 0;
 }
 
 static int on_comm(struct spulse_recorder *rec, const struct perf_event *event,
@@ -167,8 +175,10 @@ static int on_comm(struct spulse_recorder *rec, const struct perf_event *event,
 		process = process_get(rec, event->pid, err);
 	if (!process)
 		return err && *err ? -(int)spulse_error_kind(*err) : 0;
-	if (event->pid != event->tid)
-		return rename_thread(rec, event, err);
+	if (event->pid != event->tid) {
+		rename_thread(rec, event);
+		return 0;
+	}
 	if (event->comm.exec || changed_program(rec, process, event)) {
 		r = process_exec(rec, process, event, err);
 		if (r < 0)
@@ -178,12 +188,12 @@ static int on_comm(struct spulse_recorder *rec, const struct perf_event *event,
 		    !threads_add(rec, event->pid, event->tid, rec->inherits))
 			return err_no_memory(err);
 	} else {
-		select_process(rec, process, event->comm.name, event->comm.len);
-		r = annotate_process(rec, process, event->comm.name, event->comm.len, err);
+		r = rename_process(rec, process, event, err);
 		if (r < 0)
 			return r;
 	}
-	return rename_thread(rec, event, err);
+	rename_thread(rec, event);
+	return 0;
 }
 
 /* ---- all of them ---- */

@@ -202,7 +202,7 @@ static bool is_known(const struct rec_process *process, const struct proc_maps *
 			return false;
 		n++;
 	}
-	return n == process->modules.list.len;
+	return n == process->modules.places.len;
 }
 
 static bool has_code(const struct proc_maps *maps)

@@ -7,6 +7,7 @@
  */
 #include "recorder.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* One registered mapping can be cut into two parts by each later one; nobody needs this many. */
@@ -30,12 +31,12 @@ static bool same_mapping(const struct rec_mapping *known, const struct rec_mappi
 /* Index of the first module that ends after `address`. */
 static size_t first_ending_after(const struct rec_modules *modules, uint64_t address)
 {
-	size_t low = 0, high = modules->list.len;
+	size_t low = 0, high = modules->places.len;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (modules->list.data[middle].map.end <= address)
+		if (modules->list[middle].map.end <= address)
 			low = middle + 1;
 		else
 			high = middle;
@@ -47,15 +48,15 @@ const struct rec_module *modules_find(const struct rec_modules *modules, uint64_
 {
 	size_t i = first_ending_after(modules, address);
 
-	if (i == modules->list.len || modules->list.data[i].map.start > address)
+	if (i == modules->places.len || modules->list[i].map.start > address)
 		return NULL;
-	return &modules->list.data[i];
+	return &modules->list[i];
 }
 
 const struct rec_module *modules_find_kernel(const struct rec_modules *modules, uint64_t address)
 {
-	for (size_t i = modules->list.len; i-- > 0;) {
-		const struct rec_module *m = &modules->list.data[i];
+	for (size_t i = modules->places.len; i-- > 0;) {
+		const struct rec_module *m = &modules->list[i];
 
 		if (address >= m->map.start && address < m->map.end)
 			return m;
@@ -122,18 +123,33 @@ static int place(struct rec_process *process, const struct rec_module *m,
 	return unw_space_map(process->space, &map, err);
 }
 
+/* Moves a list to new memory, with room for `more` at its end and some at both. */
+static bool spread(struct rec_modules *modules, size_t more)
+{
+	size_t len = modules->places.len, spare = places_spare(len + more);
+	struct rec_module *memory = calloc(len + more + 2 * spare, sizeof(*memory));
+
+	if (!memory)
+		return false;
+	if (len)
+		memcpy(memory + spare, modules->list, len * sizeof(*memory));
+	if (modules->list)
+		free(modules->list - modules->places.before);
+	modules->list = memory + spare;
+	modules->places = (struct places){ .before = spare, .len = len, .behind = more + spare };
+	return true;
+}
+
 static int insert(struct rec_modules *modules, size_t at, const struct rec_module *m,
 		  struct spulse_error **err)
 {
-	if (modules->list.len >= MAX_MODULES)
+	if (modules->places.len >= MAX_MODULES)
 		return err_set(err, SPULSE_ERROR_UNSUPPORTED,
 			       "a process has more than %d executable mappings", MAX_MODULES);
-	if (!vec_reserve(&modules->list, 1))
+	if (!places_fit(&modules->places, at, at, 1) && !spread(modules, 0))
 		return err_no_memory(err);
-	memmove(&modules->list.data[at + 1], &modules->list.data[at],
-		(modules->list.len - at) * sizeof(*m));
-	modules->list.data[at] = *m;
-	modules->list.len++;
+	modules->list = places_splice(&modules->places, modules->list, sizeof(*m), at, at, 1);
+	modules->list[at] = *m;
 	return 0;
 }
 
@@ -178,19 +194,20 @@ static int add_rest(struct spulse_recorder *rec, struct rec_process *process,
 static int cut_out(struct spulse_recorder *rec, struct rec_process *process, size_t first,
 		   size_t end, struct rec_modules *old, struct spulse_error **err)
 {
-	struct rec_module *list = process->modules.list.data;
+	struct rec_modules *modules = &process->modules;
 	int r = 0;
 
-	if (!vec_reserve(&old->list, end - first))
+	if (!spread(old, end - first))
 		return err_no_memory(err);
-	memcpy(old->list.data, list + first, (end - first) * sizeof(*list));
-	old->list.len = end - first;
-	memmove(list + first, list + end, (process->modules.list.len - end) * sizeof(*list));
-	process->modules.list.len -= end - first;
-	for (size_t i = 0; i < old->list.len && r == 0; i++) {
-		unw_space_unmap(process->space, old->list.data[i].map.start,
-				old->list.data[i].map.end);
-		r = spulse_spool_writer_retire_module(rec->writer, old->list.data[i].id, err);
+	memcpy(old->list, modules->list + first, (end - first) * sizeof(*old->list));
+	old->places.len = end - first;
+	old->places.behind -= end - first;
+	modules->list = places_splice(&modules->places, modules->list, sizeof(*modules->list),
+				      first, end, 0);
+	for (size_t i = 0; i < old->places.len && r == 0; i++) {
+		unw_space_unmap(process->space, old->list[i].map.start,
+				old->list[i].map.end);
+		r = spulse_spool_writer_retire_module(rec->writer, old->list[i].id, err);
 	}
 	return r;
 }
@@ -203,14 +220,14 @@ static int replace_overlapped(struct spulse_recorder *rec, struct rec_process *p
 	size_t end = first;
 	int r;
 
-	while (end < process->modules.list.len &&
-	       process->modules.list.data[end].map.start < mapping->end)
+	while (end < process->modules.places.len &&
+	       process->modules.list[end].map.start < mapping->end)
 		end++;
 	if (end == first)
 		return 0;
 	r = cut_out(rec, process, first, end, &old, err);
-	for (size_t i = 0; i < old.list.len && r == 0; i++) {
-		const struct rec_module *m = &old.list.data[i];
+	for (size_t i = 0; i < old.places.len && r == 0; i++) {
+		const struct rec_module *m = &old.list[i];
 
 		r = add_rest(rec, process, m, m->map.start, MIN(m->map.end, mapping->start), err);
 		if (r == 0)
@@ -238,9 +255,9 @@ int modules_map(struct spulse_recorder *rec, struct rec_process *process,
 	if (mapping->end <= mapping->start || !mapping->path_len)
 		return 0;
 	at = first_ending_after(&process->modules, mapping->start);
-	if (at < process->modules.list.len &&
-	    same_mapping(&process->modules.list.data[at].map, mapping)) {
-		struct rec_module *known = &process->modules.list.data[at];
+	if (at < process->modules.places.len &&
+	    same_mapping(&process->modules.list[at].map, mapping)) {
+		struct rec_module *known = &process->modules.list[at];
 
 		if (known->image || !known->opens_left)
 			return 0;
@@ -271,13 +288,13 @@ int modules_map_kernel(struct spulse_recorder *rec, const struct rec_mapping *ma
 
 	if (mapping->end <= mapping->start || !mapping->path_len)
 		return 0;
-	for (size_t i = 0; i < rec->kernel_modules.list.len; i++)
-		if (same_mapping(&rec->kernel_modules.list.data[i].map, mapping))
+	for (size_t i = 0; i < rec->kernel_modules.places.len; i++)
+		if (same_mapping(&rec->kernel_modules.list[i].map, mapping))
 			return 0;
 	if (!keep_path(rec, &m))
 		return err_no_memory(err);
 	r = write_module(rec, -1, &m, err);
-	return r < 0 ? r : insert(&rec->kernel_modules, rec->kernel_modules.list.len, &m, err);
+	return r < 0 ? r : insert(&rec->kernel_modules, rec->kernel_modules.places.len, &m, err);
 }
 
 int modules_fork(struct spulse_recorder *rec, struct rec_process *parent,
@@ -285,15 +302,15 @@ int modules_fork(struct spulse_recorder *rec, struct rec_process *parent,
 {
 	int r = 0;
 
-	if (child->modules.list.len) {
-		for (size_t i = 0; i < parent->modules.list.len && r == 0; i++)
-			r = modules_map(rec, child, &parent->modules.list.data[i].map, err);
+	if (child->modules.places.len) {
+		for (size_t i = 0; i < parent->modules.places.len && r == 0; i++)
+			r = modules_map(rec, child, &parent->modules.list[i].map, err);
 		return r;
 	}
-	if (!vec_reserve(&child->modules.list, parent->modules.list.len))
+	if (!spread(&child->modules, parent->modules.places.len))
 		return err_no_memory(err);
-	for (size_t i = 0; i < parent->modules.list.len && r == 0; i++) {
-		struct rec_module m = parent->modules.list.data[i];
+	for (size_t i = 0; i < parent->modules.places.len && r == 0; i++) {
+		struct rec_module m = parent->modules.list[i];
 
 		r = write_module(rec, child->pid, &m, err);
 		if (r < 0)
@@ -301,7 +318,8 @@ int modules_fork(struct spulse_recorder *rec, struct rec_process *parent,
 		if (m.image)
 			unw_image_ref(m.image);
 		image_ref(m.file);
-		child->modules.list.data[child->modules.list.len++] = m;
+		child->modules.list[child->modules.places.len++] = m;
+		child->modules.places.behind--;
 	}
 	return r;
 }
@@ -309,7 +327,7 @@ int modules_fork(struct spulse_recorder *rec, struct rec_process *parent,
 int modules_retire(struct spulse_recorder *rec, struct rec_process *process,
 		   struct spulse_error **err)
 {
-	bool had = process->modules.list.len;
+	bool had = process->modules.places.len;
 
 	modules_release(&process->modules);
 	unw_space_clear(process->space);
@@ -319,9 +337,11 @@ int modules_retire(struct spulse_recorder *rec, struct rec_process *process,
 
 void modules_release(struct rec_modules *modules)
 {
-	for (size_t i = 0; i < modules->list.len; i++) {
-		unw_image_unref(modules->list.data[i].image);
-		image_unref(modules->list.data[i].file);
+	for (size_t i = 0; i < modules->places.len; i++) {
+		unw_image_unref(modules->list[i].image);
+		image_unref(modules->list[i].file);
 	}
-	vec_free(&modules->list);
+	if (modules->list)
+		free(modules->list - modules->places.before);
+	*modules = (struct rec_modules){ 0 };
 }

@@ -37,6 +37,7 @@ struct rec_process *process_add(struct spulse_recorder *rec, pid_t pid,
 		return NULL;
 	}
 	process->pid = pid;
+	process->comm_written = UINT32_MAX;
 	process->handle = handle;
 	process->exited = !handle && !rec->offline;
 	process->index = rec->processes.len;

@@ -36,8 +36,10 @@ struct rec_module {
 	uint64_t bias;
 };
 
+/* Of a process: ascending and disjoint; of the kernel: by age. */
 struct rec_modules {
-	VEC(struct rec_module) list; /* of a process: ascending, disjoint; of the kernel: by age */
+	struct rec_module *list;
+	struct places places;
 };
 
 /* ---- processes (process.c) ---- */
@@ -63,6 +65,9 @@ struct rec_process {
 	struct u64map tried_pages;  /* looked up in maps since the last change */
 	bool warned;		    /* of unreadable maps */
 	bool named;		    /* comm was written */
+	bool renamed;		    /* and is another one since */
+	uint32_t comm;		    /* that one, interned */
+	uint32_t comm_written;	    /* the last one of them in the spool, or UINT32_MAX */
 	bool unwanted;		    /* its name is not one of those that are asked for */
 	uint32_t threads;
 };
@@ -71,8 +76,9 @@ struct rec_thread {
 	pid_t tid, pid;
 	bool inherits;
 	bool opened;   /* has events of its own */
-	bool sampled;  /* its name was written */
+	bool sampled;  /* its name was asked for */
 	uint32_t name; /* interned, UINT32_MAX unknown */
+	uint32_t written; /* the name that the spool has, like that */
 };
 
 /* ---- lifecycle (lifecycle.c) ---- */
@@ -320,6 +326,9 @@ void fallbacks_free(struct spulse_recorder *rec);
 int annotate_host(struct spulse_recorder *rec, struct spulse_error **err);
 int annotate_process(struct spulse_recorder *rec, struct rec_process *process, const char *comm,
 		     size_t comm_len, struct spulse_error **err);
+/* The name that a process took since the last one that was written. */
+int annotate_new_comm(struct spulse_recorder *rec, struct rec_process *process,
+		      struct spulse_error **err);
 /* Its command line too: of what it runs since its attach or its last execve. */
 int annotate_program(struct spulse_recorder *rec, struct rec_process *process, const char *comm,
 		     size_t comm_len, struct spulse_error **err);

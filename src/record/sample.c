@@ -219,7 +219,6 @@ static int write_sample(struct spulse_recorder *rec, const struct perf_event *ev
 	return r;
 }
 
-/* Names a thread with its first sample. */
 static int name_thread(struct spulse_recorder *rec, const struct perf_event *event,
 		       struct spulse_error **err)
 {
@@ -228,11 +227,22 @@ static int name_thread(struct spulse_recorder *rec, const struct perf_event *eve
 	if (!rec_annotates(rec))
 		return 0;
 	thread = threads_find(rec, event->tid);
-	if (thread && thread->sampled)
+	if (thread && thread->sampled && thread->written == thread->name)
 		return 0;
 	if (!thread)
 		thread = threads_add(rec, event->pid, event->tid, rec->inherits);
 	return thread ? annotate_thread(rec, thread, err) : err_no_memory(err);
+}
+
+/* Names what a sample is of, where that has another name than at the sample before. */
+static int name_sampled(struct spulse_recorder *rec, struct rec_process *process,
+			const struct perf_event *event, struct spulse_error **err)
+{
+	int r = 0;
+
+	if (unlikely(process->renamed))
+		r = annotate_new_comm(rec, process, err);
+	return r < 0 ? r : name_thread(rec, event, err);
 }
 
 static struct rec_process *process_of(struct spulse_recorder *rec, const struct perf_event *event,
@@ -256,7 +266,7 @@ static int take(struct spulse_recorder *rec, const struct perf_event *event,
 		rec->summary.other_program_samples++;
 		return 0;
 	}
-	r = name_thread(rec, event, err);
+	r = name_sampled(rec, process, event, err);
 	if (r == 0)
 		r = sample_collect(rec, process, event, &n, err);
 	return r < 0 ? r : write_sample(rec, event, n, err);
@@ -276,7 +286,7 @@ static int take_switch(struct spulse_recorder *rec, const struct perf_event *eve
 		return -(int)spulse_error_kind(*err);
 	if (process->unwanted)
 		return 0;
-	r = name_thread(rec, event, err);
+	r = name_sampled(rec, process, event, err);
 	return r < 0 ? r : offcpu_sample(rec, process, event, err);
 }
 

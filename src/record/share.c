@@ -35,9 +35,9 @@ static void share_modules(struct spulse_recorder *rec)
 	for (size_t i = 0; i < rec->processes.len; i++) {
 		const struct rec_modules *modules = &rec->processes.data[i]->modules;
 
-		for (size_t k = 0; k < modules->list.len; k++)
-			image_handover_add(rec->handover, modules->list.data[k].id,
-					   modules->list.data[k].file);
+		for (size_t k = 0; k < modules->places.len; k++)
+			image_handover_add(rec->handover, modules->list[k].id,
+					   modules->list[k].file);
 	}
 }
 

@@ -33,6 +33,7 @@ struct rec_thread *threads_add(struct spulse_recorder *rec, pid_t pid, pid_t tid
 	struct rec_thread *thread = threads_find(rec, tid);
 	const struct rec_thread fresh = {
 		.tid = tid, .pid = pid, .inherits = inherits, .name = UINT32_MAX,
+		.written = UINT32_MAX,
 	};
 
 	if (thread) {

@@ -26,7 +26,7 @@ static void table_unref(struct space_table *table)
 {
 	if (!table || --table->refs)
 		return;
-	for (size_t i = 0; i < table->len; i++)
+	for (size_t i = 0; i < table->places.len; i++)
 		unw_image_unref(table->maps[i].image);
 	free(table);
 }
@@ -79,7 +79,7 @@ void unw_space_set_partial(struct unw_space *space, bool partial)
 /* First mapping that ends above an address. */
 static size_t first_above(const struct space_table *table, uint64_t address)
 {
-	size_t first = 0, len = table ? table->len : 0;
+	size_t first = 0, len = table ? table->places.len : 0;
 
 	while (len) {
 		size_t half = len / 2;
@@ -98,32 +98,31 @@ const struct unw_map *unw_space_find(const struct unw_space *space, uint64_t add
 {
 	size_t i = first_above(space->table, address);
 
-	if (!space->table || i == space->table->len || space->table->maps[i].start > address)
+	if (!space->table || i == space->table->places.len || space->table->maps[i].start > address)
 		return NULL;
 	return &space->table->maps[i];
 }
 
 const struct unw_map *unw_space_maps(const struct unw_space *space, size_t *count)
 {
-	*count = space->table ? space->table->len : 0;
+	*count = space->table ? space->table->places.len : 0;
 	return *count ? space->table->maps : NULL;
 }
 
-/* Makes the table this space's own, with room for `more` mappings. */
-static bool own_table(struct unw_space *space, size_t more)
+/* Makes the table this space's own, with room for `count` mappings instead of [first, end). */
+static bool own_table(struct unw_space *space, size_t first, size_t end, size_t count)
 {
 	struct space_table *old = space->table, *table;
-	size_t len = old ? old->len : 0, cap;
+	size_t len = old ? old->places.len : 0, spare = places_spare(len);
 
-	if (old && old->refs == 1 && old->cap - len >= more)
+	if (old && old->refs == 1 && places_fit(&old->places, first, end, count))
 		return true;
-	cap = len + more + len / 2 + 4;
-	table = malloc(sizeof(*table) + cap * sizeof(table->maps[0]));
+	table = malloc(sizeof(*table) + (len + 2 * spare) * sizeof(table->room[0]));
 	if (!table)
 		return false;
 	table->refs = 1;
-	table->len = len;
-	table->cap = cap;
+	table->places = (struct places){ .before = spare, .len = len, .behind = spare };
+	table->maps = table->room + spare;
 	if (old)
 		memcpy(table->maps, old->maps, len * sizeof(table->maps[0]));
 	for (size_t i = 0; i < len; i++)
@@ -140,10 +139,8 @@ static void splice(struct space_table *table, size_t first, size_t end, const st
 {
 	for (size_t i = first; i < end; i++)
 		unw_image_unref(table->maps[i].image);
-	memmove(&table->maps[first + count], &table->maps[end],
-		(table->len - end) * sizeof(table->maps[0]));
+	table->maps = places_splice(&table->places, table->maps, sizeof(*with), first, end, count);
 	memcpy(&table->maps[first], with, count * sizeof(*with));
-	table->len = table->len - (end - first) + count;
 }
 
 static void add_piece(struct unw_map *pieces, size_t *count, const struct unw_map *map,
@@ -166,11 +163,13 @@ static bool replace(struct unw_space *space, uint64_t start, uint64_t end,
 	struct unw_map pieces[3];
 	struct space_table *table;
 
-	while (space->table && last < space->table->len && space->table->maps[last].start < end)
+	while (space->table && last < space->table->places.len &&
+	       space->table->maps[last].start < end)
 		last++;
 	if (first == last && !map)
 		return true;
-	if (!own_table(space, 2))
+	/* One mapping becomes three at the most, none becomes one. */
+	if (!own_table(space, first, last, last - first + 2))
 		return false;
 	table = space->table;
 	if (first < last)

@@ -8,8 +8,9 @@
 /* A sorted array of disjoint mappings, shared by forked spaces until one of them changes. */
 struct space_table {
 	uint32_t refs;
-	size_t len, cap;
-	struct unw_map maps[];
+	struct places places;
+	struct unw_map *maps; /* in room */
+	struct unw_map room[];
 };
 
 struct unw_space {

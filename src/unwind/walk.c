@@ -412,7 +412,7 @@ bool walk_is_return_address(struct walk *w, uint64_t address)
 /* Whether code may lie where no mapping is known, as the mappings could not be read. */
 static bool mappings_unknown(const struct unw_space *space)
 {
-	return space->partial || !space->table || !space->table->len;
+	return space->partial || !space->table || !space->table->places.len;
 }
 
 /*

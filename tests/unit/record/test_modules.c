@@ -163,6 +163,70 @@ static void a_new_name_is_no_execve(void **state)
 	assert_string_equal(next_leaf(), "m0+10");
 }
 
+/* Every annotation of process 5 in file order: "key=value; ". */
+static const char *names(void)
+{
+	static char text[4096];
+	const struct spulse_annotation *all;
+	size_t n, len = 0;
+
+	text[0] = '\0';
+	all = spulse_source_annotations(o.source, &n);
+	for (size_t i = 0; i < n; i++)
+		if (all[i].pid == 5)
+			len += sprintf(text + len, "%s=%s; ", all[i].key, all[i].value);
+	return text;
+}
+
+/* A program may take another name many thousand times a second. */
+static void only_names_that_samples_have_are_written(void **state)
+{
+	char name[16];
+
+	(void)state;
+	o.options.annotate = true;
+	put(offline_mmap(5, 1, 0x10000, 0x1000, 0, "/a"));
+	put(offline_comm(5, 5, 2, false, "first"));
+	put(offline_sample(5, 5, 3, 0x10010));
+	for (int i = 0; i < 1000; i++) {
+		snprintf(name, sizeof(name), "name%d", i);
+		put(offline_comm(5, 5, 4, false, name));
+		put(offline_comm(5, 6, 4, false, name));
+	}
+	put(offline_sample(5, 5, 5, 0x10010));
+	put(offline_sample(5, 5, 6, 0x10010));
+	put(offline_comm(5, 5, 7, false, "first"));
+	put(offline_comm(5, 5, 7, false, "name999"));
+	put(offline_sample(5, 5, 8, 0x10010));
+	put(offline_comm(5, 5, 9, false, "last"));
+	run();
+	assert_string_equal(names(), "comm=first; comm=name999; thread-name/5=name999; ");
+}
+
+/* Downwards as the kernel hands addresses out: each must be found, before and after a new one. */
+static void many_mappings_are_all_found(void **state)
+{
+	enum { MANY = 3000 };
+
+	(void)state;
+	for (unsigned int i = 0; i < MANY; i++)
+		put(offline_mmap(5, 1, 0x90000000 - i * 0x2000ull, 0x1000, 0, "/many"));
+	/* The middle of every third one is replaced. */
+	for (unsigned int i = 0; i < MANY; i += 3)
+		put(offline_mmap(5, 2, 0x90000400 - i * 0x2000ull, 0x100, 0, "/new"));
+	for (unsigned int i = 0; i < MANY; i++)
+		put(offline_sample(5, 5, 3, 0x90000500 - i * 0x2000ull));
+	run();
+	for (unsigned int i = 0; i < MANY; i++) {
+		char expected[32];
+
+		/* Behind the replacement: the third module that came of it. */
+		snprintf(expected, sizeof(expected), "m%u+500",
+			 i % 3 ? i : MANY + i + 1);
+		assert_string_equal(next_leaf(), expected);
+	}
+}
+
 static void a_forked_child_has_modules_of_its_own(void **state)
 {
 	(void)state;
@@ -280,6 +344,8 @@ int main(void)
 		TEST(mappings_without_a_name_or_a_length_are_left_out),
 		TEST(an_execve_retires_everything_at_once),
 		TEST(a_new_name_is_no_execve),
+		TEST(only_names_that_samples_have_are_written),
+		TEST(many_mappings_are_all_found),
 		TEST(a_forked_child_has_modules_of_its_own),
 		TEST(a_new_thread_has_no_modules_of_its_own),
 		TEST(children_are_ignored_unless_they_are_followed),
