@@ -41,9 +41,9 @@ enum spulse_error_kind {
 
 /** Where in a spool an error was found. */
 struct spulse_spool_position {
-	/** Byte offset of the record, from the start of the file. */
+	/** Byte offset of the record, or where the file is not as it was, from the file's start. */
 	uint64_t offset;
-	/** The record's tag; -1 for the file's header. */
+	/** The record's tag; -1 for the file's header, and where the record was not read yet. */
 	int tag;
 };
 
@@ -71,6 +71,9 @@ SPULSE_API bool spulse_error_frequency_limit(const struct spulse_error *error,
 /** Position of a CORRUPT_SPOOL error. Returns false and sets nothing when it has none. */
 SPULSE_API bool spulse_error_spool_position(const struct spulse_error *error,
 					    struct spulse_spool_position *position_out);
+/** The library's own domain of a spool that could not be written; the code is the offset in it. */
+#define SPULSE_ERROR_DOMAIN_OUTPUT "stackpulse output"
+
 /** Name space of spulse_error_code(), as given to spulse_error_new(), or NULL. */
 SPULSE_API const char *spulse_error_domain(const struct spulse_error *error);
 /** Number that the creator of the error chose, 0 without one. */

@@ -102,7 +102,7 @@ SPULSE_DEFINE_CLEANUP(exit_watcher)
 /**
  * Forks a child that waits before it executes @p argv (searched in PATH like a shell does).
  * INVALID_INPUT for an empty argv. The child keeps the caller's descriptors, directory and
- * signal mask; SIGPIPE is set to its default.
+ * signal mask; SIGPIPE and SIGXFSZ are set to their defaults.
  */
 SPULSE_API int spulse_launch_new(const char *const *argv, const struct spulse_launch_options *opts,
 				 struct spulse_launch **launch_out, struct spulse_error **err);

@@ -61,6 +61,14 @@ static void lead_in(struct strbuf *text, const struct perf_failure *f, bool deni
 		strbuf_puts(text, "recording blocked time is refused: ");
 }
 
+/* An advice may begin with what it is good for. */
+static const char *lead_to(size_t found, const char *advice)
+{
+	if (found > 1)
+		return "; or ";
+	return has_prefix(advice, "to ") ? "; " : "; it helps to ";
+}
+
 /* Every row of the table that explains the failure; which error it makes. */
 static enum spulse_error_kind explain(struct strbuf *text, const struct perf_failure *f)
 {
@@ -86,8 +94,7 @@ static enum spulse_error_kind explain(struct strbuf *text, const struct perf_fai
 			      check->called ? check->called : check->name,
 			      value.failed || !value.data ? "?" : value.data);
 		if (advice.data && advice.len)
-			strbuf_printf(&advices, "%s%s", found > 1 ? "; or " : "; it helps to ",
-				      advice.data);
+			strbuf_printf(&advices, "%s%s", lead_to(found, advice.data), advice.data);
 		text->failed |= value.failed || advice.failed;
 		strbuf_release(&value);
 		strbuf_release(&advice);

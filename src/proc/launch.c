@@ -128,6 +128,7 @@ static _Noreturn void run_child(int go_fd, int report_fd, const char *const *arg
 	if (n != 1)
 		_exit(n == 0 ? 0 : 1);
 	signal(SIGPIPE, SIG_DFL);
+	signal(SIGXFSZ, SIG_DFL);
 	/* Replaced for the search too: the program is found by the PATH that it will see. */
 	if (envp)
 		environ = envp;

@@ -32,11 +32,13 @@ int sink_fail(struct sink *sink, struct spulse_error *error, struct spulse_error
 
 static int fail_write(struct sink *sink, int errnum, struct spulse_error **err)
 {
-	struct spulse_error *error = NULL;
+	unsigned long long offset = sink->written;
 
-	err_io(&error, errnum, NULL, "cannot write the spool at offset %llu",
-	       (unsigned long long)sink->written);
-	return sink_fail(sink, error, err);
+	return sink_fail(sink,
+			 spulse_error_new(err_kind_of_errno(errnum), errnum, NULL,
+					  SPULSE_ERROR_DOMAIN_OUTPUT, (int64_t)offset,
+					  "cannot write the spool at offset %llu", offset),
+			 err);
 }
 
 static int write_all(struct sink *sink, const uint8_t *bytes, size_t len,

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Whatever refuses: the message names the object, the reason and what to do."""
 import os
+import resource
 
 from flow import *
 
@@ -115,6 +116,28 @@ def full_disk():
     check(r.returncode == 1, f"flame -o /dev/full: {r.returncode}: {r.stderr}")
 
 
+def largest_file_size():
+    """RLIMIT_FSIZE: an error like a full disk, not a recorder that a signal ends."""
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+    refused(["record", "-F", "max", "-o", "limited.spool", "--", target("deep"), "0.5"], 125,
+            "limited.spool", "too large", "lacks the last of these samples", preexec_fn=limit)
+    check(os.path.getsize("limited.spool") == 4096, "not filled to its limit")
+    tool_ok("info", "limited.spool")
+
+
+def few_descriptors():
+    """What is short is said, and nothing is blamed on the output."""
+    for count in range(6, 14):
+        def limit():
+            resource.setrlimit(resource.RLIMIT_NOFILE, (count, count))
+        r = tool("record", "-q", "-o", "few.spool", "--", "true", preexec_fn=limit)
+        check(r.returncode in (0, 125), f"{count} descriptors: {r.returncode}: {r.stderr}")
+        if r.returncode:
+            check("too many open files" in r.stderr.lower(), f"{count} descriptors: {r.stderr}")
+        check("few.spool" not in r.stderr, f"{count} descriptors: {r.stderr}")
+
+
 def closed_pipe():
     """`folded | head` ends quietly."""
     record("pipe.spool", ["-F", "999"], [target("deep"), "0.5"])
@@ -178,4 +201,5 @@ def missing_modules():
 
 
 main(missing_pid, pid_that_just_ended, rate_above_the_limit, no_permission, unprivileged_own_command,
-     unwritable_output, full_disk, closed_pipe, missing_file, foreign_files, corrupt_spool, missing_modules)
+     unwritable_output, full_disk, largest_file_size,
+     few_descriptors, closed_pipe, missing_file, foreign_files, corrupt_spool, missing_modules)

@@ -160,12 +160,19 @@ static void advise(const struct recopts *request, const struct spulse_error *err
 		tool_message("\"stackpulse doctor\" shows what this machine permits");
 }
 
+static bool is_write_error(const struct spulse_error *err)
+{
+	const char *domain = spulse_error_domain(err);
+
+	return domain && !strcmp(domain, SPULSE_ERROR_DOMAIN_OUTPUT);
+}
+
 /* The library knows our output as functions or a descriptor: its name is added here. */
 static void tell_write_error(const struct spoolfile *file, const struct spulse_error *err)
 {
 	int number = spulse_error_errno(err);
 
-	if (spulse_error_kind(err) != SPULSE_ERROR_IO || !number || spulse_error_path(err))
+	if (!is_write_error(err))
 		return;
 	if (number == ENOSPC || number == EDQUOT)
 		tool_message("%s: no space left; free some or write elsewhere with -o FILE",
@@ -214,6 +221,7 @@ static int run(const struct recopts *request, struct spoolfile *file, struct spu
 	int r = recording_run(&recording, &summary, &err);
 
 	if (r < 0) {
+		recording.cut_off = is_write_error(err);
 		tell_write_error(file, err);
 		tool_fail(err);
 	}

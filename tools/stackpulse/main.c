@@ -93,6 +93,8 @@ int main(int argc, char **argv)
 
 	/* A reader that goes away ends our output, not a recording: see output.h. */
 	signal(SIGPIPE, SIG_IGN);
+	/* A file that may not grow further is an error like any other of a write. */
+	signal(SIGXFSZ, SIG_IGN);
 	if (argc < 2) {
 		tool_message("a command is missing");
 		tool_message("see \"stackpulse --help\"");

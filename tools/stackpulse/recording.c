@@ -280,6 +280,9 @@ void recording_tell(const struct recording *recording,
 	tool_message("samples=%" PRIu64 " lost=%" PRIu64 " in %s%s after %s", summary->samples,
 		     summary->lost_events, recording->file->path, size,
 		     text_duration(elapsed, (uint64_t)(now_ns() - recording->started_ns)));
+	if (recording->cut_off)
+		tool_message("the file ends where it could not be written further, and lacks the "
+			     "last of these samples");
 	if (summary->samples)
 		tell_quality(recording, summary);
 	else

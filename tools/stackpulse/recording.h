@@ -30,6 +30,8 @@ struct recording {
 	/* The closing text is one JSON object. */
 	bool json;
 	bool kernel_wanted;
+	/* Not all that was recorded is in the file. */
+	bool cut_off;
 	uint64_t stack_size;
 	int64_t started_ns;
 	int64_t status_ns;
