@@ -1,6 +1,7 @@
 # SPDX-FileCopyrightText: StackPulse contributors
 # SPDX-License-Identifier: MIT
 """CPython with -X perf: Python functions appear by name and file, in the order of their calls."""
+import json
 import os
 
 from flow import *
@@ -33,4 +34,52 @@ def python_functions_in_order():
     check("pyload.py" in with_file, "no frame names the script's file")
 
 
-main(python_functions_in_order)
+TWO = """
+import sys
+sys.path.insert(0, ".")
+import other
+other.main()
+def main():
+    for i in range(3000000):
+        pass
+main()
+"""
+
+
+def functions_of_two_files():
+    """Functions of one name are told apart by file: each script has its own main."""
+    python = newer_python()
+    if not python:
+        skip("no CPython 3.12 or later")
+    with open("other.py", "w", encoding="utf-8") as file:
+        file.write("def main():\n    for i in range(3000000):\n        pass\n")
+    with open("one.py", "w", encoding="utf-8") as file:
+        file.write(TWO)
+    record("two.spool", ["-F", "997"], [python, "-X", "perf", "one.py"])
+    report = json.loads(tool_ok("report", "--json", "two.spool"))
+    files = {os.path.basename(f["file"]) for f in report["functions"]
+             if f["name"] == "main" and f["self"] > 0}
+    check({"one.py", "other.py"} <= files, f"main is of {files}")
+
+
+def interpreter_without_names():
+    """Where no Python function has a name, the interpreter's own functions are not left out."""
+    python = newer_python()
+    if not python:
+        skip("no CPython 3.12 or later")
+    load = os.path.join(SOURCE, "tests/targets/pyload.py")
+    record("bare.spool", ["-F", "499"], [python, load, "1"])
+    inner = share(folded("bare.spool"), lambda names: "libc_start" not in names[-1])
+    check(inner >= 0.9, f"the innermost function is the interpreter's caller in {1 - inner:.0%}")
+    report = tool_ok("report", "bare.spool")
+    check("-X perf" in report, f"nothing says how to get names: {report}")
+    record("named.spool", ["-F", "499"], [python, "-X", "perf", load, "1"])
+    named = [names for names, _ in folded("named.spool") if "leaf" in names]
+    check(named and not any("_PyEval_EvalFrameDefault" in n for names in named for n in names),
+          f"the interpreter is shown beside Python functions: {named[:2]}")
+    shown = [n for names, _ in folded("named.spool", "--show-hidden") for n in names if "leaf" in names]
+    check(any("PyEval" in n or "python" in n for n in shown), "--show-hidden shows no interpreter")
+    check("-X perf gives" not in tool_ok("report", "named.spool"), "asks for what is there")
+
+
+main(python_functions_in_order, functions_of_two_files, interpreter_without_names)

@@ -7,6 +7,7 @@
 
 #include "calltree.h"
 #include "cuts.h"
+#include "marks.h"
 #include "text.h"
 #include "tool.h"
 
@@ -20,7 +21,7 @@ void calltree_cli_options(struct calltree_options *options,
 		{'t', "tid", CLI_CUSTOM, &options->tids, "TID[,TID...]",
 		 .help = "Only samples of these threads.", .parse = cli_parse_pids},
 		{0, "show-hidden", CLI_FLAG, &options->show_hidden, NULL,
-		 .help = "Show frames that are usually left out."},
+		 .help = "Show the interpreter's own frames in stacks with Python functions."},
 		{0, "by", CLI_CHOICE, &options->grouping, "process|thread",
 		 .help = "Put the stacks of each process or thread below a frame of its own.",
 		 .choices = groupings},
@@ -44,9 +45,13 @@ bool calltree_selected(const struct calltree_options *options, pid_t pid, pid_t 
 
 static bool same_function(const struct calltree_function *a, const struct calltree_function *b)
 {
-	return a->name_len == b->name_len && a->merged == b->merged &&
-	       !memcmp(a->name, b->name, a->name_len) &&
-	       !strcmp(a->module, b->module) && a->kind == b->kind;
+	if (a->name_len != b->name_len || a->merged != b->merged ||
+	    memcmp(a->name, b->name, a->name_len) || strcmp(a->module, b->module) ||
+	    a->kind != b->kind)
+		return false;
+	/* All scripts of a process share one perf map, and each has its own main. */
+	return a->kind != SPULSE_FRAME_KIND_PYTHON ||
+	       !strcmp(a->file ? a->file : "", b->file ? b->file : "");
 }
 
 /* The display name of a frame; in buf when it fits, else allocated. */
@@ -80,8 +85,7 @@ static const char *shared_text(struct calltree *tree, const char *text)
 	return tree->texts[index];
 }
 
-static uint32_t add_function(struct calltree *tree, const struct calltree_function *wanted,
-			     const char *file)
+static uint32_t add_function(struct calltree *tree, const struct calltree_function *wanted)
 {
 	struct calltree_function *added;
 
@@ -89,14 +93,13 @@ static uint32_t add_function(struct calltree *tree, const struct calltree_functi
 	added = &tree->functions[tree->function_count - 1];
 	added->name = mem_copy(wanted->name, wanted->name_len);
 	added->module = shared_text(tree, wanted->module);
-	added->file = file ? shared_text(tree, file) : NULL;
+	added->file = wanted->file ? shared_text(tree, wanted->file) : NULL;
 	added->path = wanted->path ? shared_text(tree, wanted->path) : NULL;
 	return (uint32_t)(tree->function_count - 1);
 }
 
 /* The index of a function equal to wanted, which is added when there is none. */
-static uint32_t intern_function(struct calltree *tree, const struct calltree_function *wanted,
-				const char *file)
+static uint32_t intern_function(struct calltree *tree, const struct calltree_function *wanted)
 {
 	uint64_t hash = text_hash(wanted->name, wanted->name_len);
 	uint32_t index;
@@ -107,7 +110,7 @@ static uint32_t intern_function(struct calltree *tree, const struct calltree_fun
 	for (;; hash++) {
 		index = idmap_intern(&tree->names, hash, (uint32_t)tree->function_count, &is_new);
 		if (is_new)
-			return add_function(tree, wanted, file);
+			return add_function(tree, wanted);
 		if (same_function(&tree->functions[index], wanted))
 			return index;
 	}
@@ -163,6 +166,7 @@ static uint32_t find_function(struct calltree *tree, const struct spulse_resolve
 	struct calltree_function wanted = {
 		.kind = spulse_resolved_frame_kind(frame),
 		.module = spulse_resolved_frame_module_basename(frame),
+		.file = spulse_resolved_frame_file(frame),
 		.flags = spulse_resolved_frame_flags(frame),
 		.inlined = spulse_resolved_frame_inline_depth(frame) > 0,
 		.unnamed = CALLTREE_NONE,
@@ -187,7 +191,7 @@ static uint32_t find_function(struct calltree *tree, const struct spulse_resolve
 	else
 		name = display_name(frame, buf, sizeof(buf), &wanted.name_len);
 	wanted.name = name;
-	index = intern_function(tree, &wanted, spulse_resolved_frame_file(frame));
+	index = intern_function(tree, &wanted);
 	if (wanted.merged && tree->functions[index].unnamed == CALLTREE_NONE)
 		tree->functions[index].unnamed =
 			find_unnamed(tree, &tree->functions[index], index);
@@ -217,29 +221,44 @@ static uint32_t child_of(struct calltree *tree, uint32_t parent, uint32_t functi
 	return index;
 }
 
-static bool left_out(const struct spulse_resolved_frame *frame,
-		     const struct calltree_options *options)
+/* What a sample's stack is read with. */
+struct reading {
+	struct calltree *tree;
+	struct spulse_symbolizer *symbolizer;
+	const struct calltree_options *options;
+	const struct spulse_source *source;
+	/* Nodes of a stack that have no place in the tree yet, innermost first. */
+	uint32_t *path;
+	size_t path_cap;
+	struct marks marks;
+	/* The interpreter's own frames, in the stack at hand. */
+	bool hide;
+};
+
+static bool left_out(const struct spulse_resolved_frame *frame, const struct reading *reading)
 {
-	if (options->symopts.no_inline && spulse_resolved_frame_inline_depth(frame) > 0)
+	if (reading->options->symopts.no_inline && spulse_resolved_frame_inline_depth(frame) > 0)
 		return true;
-	return !options->show_hidden && spulse_resolved_frame_should_ignore(frame);
+	return reading->hide && spulse_resolved_frame_should_ignore(frame);
 }
 
 /* The node below which a frame's callees go: one level for each call inlined there. */
-static uint32_t add_frame(struct calltree *tree, const struct spulse_resolved *resolved,
-			  uint32_t node, const struct calltree_options *options)
+static uint32_t add_frame(const struct reading *reading, const struct spulse_resolved *resolved,
+			  uint32_t node)
 {
+	struct calltree *tree = reading->tree;
+
 	for (size_t i = spulse_resolved_count(resolved); i-- > 0;) {
 		const struct spulse_resolved_frame *frame = spulse_resolved_at(resolved, i);
 		uint64_t serial = spulse_resolved_id(resolved, i).serial;
 		uint32_t function;
 		int is_new;
 
-		if (left_out(frame, options))
+		if (left_out(frame, reading))
 			continue;
 		function = idmap_intern(&tree->frames, serial, 0, &is_new);
 		if (is_new) {
-			function = find_function(tree, frame, options);
+			function = find_function(tree, frame, reading->options);
 			idmap_set(&tree->frames, serial, function);
 		}
 		/* One box for a run of calls that cannot be told apart. */
@@ -250,17 +269,6 @@ static uint32_t add_frame(struct calltree *tree, const struct spulse_resolved *r
 	}
 	return node;
 }
-
-/* What a sample's stack is read with. */
-struct reading {
-	struct calltree *tree;
-	struct spulse_symbolizer *symbolizer;
-	const struct calltree_options *options;
-	const struct spulse_source *source;
-	/* Nodes of a stack that have no place in the tree yet, innermost first. */
-	uint32_t *path;
-	size_t path_cap;
-};
 
 /*
  * The node of a stack. Stacks share callers, so that the file's own nodes are remembered and each
@@ -285,7 +293,7 @@ static int find_leaf(struct reading *reading, struct spulse_stack_key key, uint3
 						    &resolved, err);
 		if (r < 0)
 			return r;
-		leaf = add_frame(tree, resolved, leaf, reading->options);
+		leaf = add_frame(reading, resolved, leaf);
 		idmap_intern(&tree->stacks, base | at, leaf, &is_new);
 	}
 	*leaf_out = leaf;
@@ -332,7 +340,7 @@ static uint32_t group_node(struct calltree *tree, struct calltree_task *task)
 						   kind, id);
 	else
 		wanted.name_len = (size_t)snprintf(name, sizeof(name), "%s %d", kind, id);
-	task->node = child_of(tree, 0, intern_function(tree, &wanted, NULL));
+	task->node = child_of(tree, 0, intern_function(tree, &wanted));
 	return task->node;
 }
 
@@ -346,7 +354,8 @@ static int add_sample(struct reading *reading, const struct spulse_stack *stack,
 	pid_t tid = spulse_stack_tid(stack);
 	bool by_thread = options->grouping == CALLTREE_BY_THREAD;
 	struct calltree_task *process, *thread;
-	uint32_t leaf = 0;
+	uint32_t leaf = 0, owner = (uint32_t)(by_thread ? tid : key.pid);
+	unsigned int marks = 0;
 	int r;
 
 	if (!calltree_selected(options, key.pid, tid))
@@ -355,9 +364,16 @@ static int add_sample(struct reading *reading, const struct spulse_stack *stack,
 	thread = count_task(&tree->threads, &tree->labels, key.pid, tid);
 	if (options->grouping != CALLTREE_BY_NOTHING)
 		leaf = group_node(tree, by_thread ? thread : process);
-	r = find_leaf(reading, key, (uint32_t)(by_thread ? tid : key.pid), leaf, &leaf, err);
+	r = marks_of_stack(&reading->marks, reading->source, reading->symbolizer, key, &marks, err);
 	if (r < 0)
 		return r;
+	/* Without Python's names its interpreter is all that is known of where time goes. */
+	reading->hide = !options->show_hidden && marks & MARK_PYTHON;
+	r = find_leaf(reading, key, owner | (uint32_t)reading->hide << 31, leaf, &leaf, err);
+	if (r < 0)
+		return r;
+	if (marks & MARK_INTERPRETER && !(marks & MARK_PYTHON))
+		tree->interpreter_samples++;
 	tree->nodes[leaf].self++;
 	tree->samples++;
 	tree->first_ns = time < tree->first_ns ? time : tree->first_ns;
@@ -432,6 +448,7 @@ int calltree_read(struct calltree *tree, const char *path, const struct calltree
 			break;
 	}
 	free(reading.path);
+	marks_release(&reading.marks);
 	/* Borrowed from the reader, which is closed now. */
 	names_release(&tree->labels);
 	calltree_sum_up(tree);

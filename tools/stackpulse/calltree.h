@@ -42,7 +42,7 @@ struct calltree_tasks {
 	struct idmap ids;
 };
 
-/* A function by name, module and kind: what one colour and one line of a table stand for. */
+/* A function by name, module, kind and, in Python, file: one colour, one line of a table. */
 struct calltree_function {
 	const char *name;
 	const char *module;
@@ -99,6 +99,8 @@ struct calltree {
 	uint64_t truncated_samples;
 	/* Samples whose innermost function has no name. */
 	uint64_t unresolved_samples;
+	/* Samples in a Python interpreter whose stacks name no Python function. */
+	uint64_t interpreter_samples;
 	/* Truncated samples whose outermost known function is code without a file. */
 	uint64_t generated_cuts;
 	uint64_t first_ns, last_ns;
@@ -124,7 +126,8 @@ struct calltree_options {
 	int grouping;
 };
 
-enum { CALLTREE_OPTION_COUNT = 4 };
+/* The first of them select samples, the others change the tree that is made of them. */
+enum { CALLTREE_SAMPLE_OPTIONS = 2, CALLTREE_OPTION_COUNT = 4 };
 
 /* Fills the table of a group "Selection" for cli_spec. */
 void calltree_cli_options(struct calltree_options *options,

@@ -75,6 +75,20 @@ static void print_hints(struct out *out, unsigned int needs)
 			      "perf_event_paranoid <= 1),\nor --kallsyms FILE.\n");
 }
 
+/* Only where no Python function has a name: with -X perf this is how a program starts. */
+static void tell_interpreter(struct out *out, const struct calltree *tree)
+{
+	if (calltree_share(tree, tree->interpreter_samples) < WORTH_TELLING)
+		return;
+	for (size_t i = 0; i < tree->function_count; i++)
+		if (tree->functions[i].kind == SPULSE_FRAME_KIND_PYTHON)
+			return;
+	out_printf(out,
+		   "\n%.2f %% of the samples are in a Python interpreter, without names of Python "
+		   "functions:\npython3 -X perf gives them (Python 3.12 or later).\n",
+		   calltree_share(tree, tree->interpreter_samples));
+}
+
 static int by_total(const void *a, const void *b)
 {
 	const struct calltree_unnamed *x = a, *y = b;
@@ -107,5 +121,6 @@ void unnamed_tell(struct out *out, const struct calltree *tree)
 		needs |= need_of(tree, &order[i]);
 	}
 	print_hints(out, needs);
+	tell_interpreter(out, tree);
 	free(order);
 }
