@@ -233,7 +233,7 @@ int image_open_path(const char *path, struct image **image_out, struct spulse_er
 	struct stat st;
 
 	if (fd < 0 || fstat(fd, &st) < 0)
-		return err_io(err, errno, path, "cannot open %s", path);
+		return err_io(err, errno, path, "cannot open");
 	if (!S_ISREG(st.st_mode))
 		return err_file(err, SPULSE_ERROR_UNSUPPORTED, 0, path, "%s is not a regular file",
 				path);

@@ -49,7 +49,7 @@ def wrong_usage():
                  ["record", "--mode", "jump", "-p", "1"], ["record", "--stack-size", "-1", "--", "true"],
                  ["record", "-F", "0", "--", "true"], ["record", "--stack-size", "0", "--", "true"],
                  ["record", "--stack-size", "65529", "--", "true"], ["record", "-d", "soon", "--", "true"], ["no-such-command"], ["report", "--bogus"],
-                 ["report", "a", "b", "c"]):
+                 ["report", "a", "b", "c"], ["script", "--by", "process"]):
         r = tool(*args)
         check(r.returncode == 2, f"{args}: exit status {r.returncode}, not 2: {r.stderr}")
         check(r.stderr.strip() and not r.stdout, f"{args}: the message belongs on stderr")
@@ -65,6 +65,17 @@ def help_is_no_failure():
               f"{command} --help is not enough: {r.stdout}{r.stderr}")
     r = tool("--version")
     check(r.returncode == 0 and "stackpulse" in r.stdout.lower(), "--version")
+
+
+def first_mistakes_are_answered():
+    """What is missing or of another kind comes with the command that helps."""
+    os.makedirs(os.path.join(WORK, "empty"), exist_ok=True)
+    r = tool("report", cwd=os.path.join(WORK, "empty"))
+    check(r.returncode == 1 and "stackpulse record" in r.stderr, f"no recording: {r.stderr}")
+    with open(os.path.join(WORK, "perf.data"), "wb") as file:
+        file.write(b"PERFILE2" + bytes(200))
+    r = tool("report", "perf.data")
+    check(r.returncode == 1 and "stackpulse import perf.data" in r.stderr, f"perf.data: {r.stderr}")
 
 
 def command_keeps_its_input_and_output():
@@ -86,5 +97,5 @@ def command_keeps_its_priority():
 
 
 main(own_status, killed_by_a_signal, command_not_found, command_not_executable, our_own_failure,
-     wrong_usage, help_is_no_failure, command_keeps_its_input_and_output,
+     wrong_usage, help_is_no_failure, first_mistakes_are_answered, command_keeps_its_input_and_output,
      command_keeps_its_priority)

@@ -104,7 +104,8 @@ static void print_summary(struct out *out, const struct calltree *tree, const ch
 	char text[32];
 
 	out_line(out, path, strlen(path));
-	out_printf(out, ": %s samples", text_count(text, tree->samples));
+	out_printf(out, ": %s sample%s", text_count(text, tree->samples),
+		   tree->samples == 1 ? "" : "s");
 	out_printf(out, " of %s process%s", text_count(text, tree->processes.count),
 		   tree->processes.count == 1 ? "" : "es");
 	out_printf(out, " and %s thread%s", text_count(text, tree->threads.count),
@@ -204,8 +205,9 @@ static void print_stack(struct out *out, const struct calltree *tree, uint32_t n
 	}
 	out_puts(out, "\n");
 	print_share(out, calltree_share(tree, tree->nodes[node].self));
-	out_printf(out, "  %s samples, %" PRIu32 " frames\n",
-		   text_count(samples, tree->nodes[node].self), depth);
+	out_printf(out, "  %s sample%s, %" PRIu32 " frame%s\n",
+		   text_count(samples, tree->nodes[node].self),
+		   tree->nodes[node].self == 1 ? "" : "s", depth, depth == 1 ? "" : "s");
 	for (; node; node = tree->nodes[node].parent, index++) {
 		if (index >= head && index < head + skipped) {
 			if (index == head)

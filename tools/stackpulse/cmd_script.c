@@ -260,7 +260,8 @@ int cmd_script(int argc, char **argv)
 	};
 	const struct cli_group groups[] = {
 		CLI_GROUP("Options", options),
-		CLI_GROUP("Selection", selection),
+		/* Every sample with every frame: those that change a tree do not apply. */
+		{.title = "Selection", .options = selection, .count = CALLTREE_SAMPLE_OPTIONS},
 		CLI_GROUP("Names", symbols),
 	};
 	const struct cli_spec spec = {

@@ -1,6 +1,8 @@
 /* SPDX-FileCopyrightText: StackPulse contributors */
 /* SPDX-License-Identifier: MIT */
+#include <errno.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,9 +50,36 @@ void tool_report_error(const struct spulse_error *error)
 		print_line("  and while cleaning up: ", spulse_error_message(cleanup));
 }
 
+static bool written_by_perf(const char *path)
+{
+	FILE *file = fopen(path, "re");
+	char magic[8];
+	bool is = file && fread(magic, sizeof(magic), 1, file) == 1 &&
+		  !memcmp(magic, "PERFILE2", sizeof(magic));
+
+	if (file)
+		fclose(file);
+	return is;
+}
+
+/* What to do about mistakes that are made at first. */
+static void advise(const struct spulse_error *error)
+{
+	const char *path = error ? spulse_error_path(error) : NULL;
+
+	if (!path)
+		return;
+	if (spulse_error_errno(error) == ENOENT && !strcmp(path, TOOL_DEFAULT_SPOOL))
+		tool_message("\"stackpulse record -- CMD\" makes it; a recording of another name "
+			     "is given as FILE");
+	if (spulse_error_kind(error) == SPULSE_ERROR_CORRUPT_SPOOL && written_by_perf(path))
+		tool_message("\"stackpulse import %s\" makes a recording of what perf wrote", path);
+}
+
 int tool_fail(struct spulse_error *error)
 {
 	tool_report_error(error);
+	advise(error);
 	spulse_error_free(error);
 	return TOOL_FAILED;
 }
