@@ -13,11 +13,17 @@
 #if SPULSE_HAVE_LZMA
 enum { LZMA_MEMORY = 256 << 20, UNPACKED_MAX = 256 << 20, FIRST_ROOM = 1 << 20 };
 
+/* Names pack into a tenth at best, but xz makes one byte of seven thousand equal ones. */
+static size_t unpacked_max(size_t packed_len)
+{
+	return MIN(UNPACKED_MAX, 64 * packed_len + (16 << 20));
+}
+
 /* Doubles the room that is written to, up to the limit. */
-static bool grow(uint8_t **bytes, size_t *room)
+static bool grow(uint8_t **bytes, size_t *room, size_t limit)
 {
 	size_t wanted = *room ? *room * 2 : FIRST_ROOM;
-	uint8_t *grown = wanted <= UNPACKED_MAX ? realloc(*bytes, wanted) : NULL;
+	uint8_t *grown = wanted <= limit ? realloc(*bytes, wanted) : NULL;
 
 	if (!grown)
 		return false;
@@ -35,7 +41,7 @@ static uint8_t *unpack(const uint8_t *packed, size_t len, size_t *out_len)
 
 	stream.next_in = packed;
 	stream.avail_in = len;
-	while (r == LZMA_OK && (stream.total_out < room || grow(&bytes, &room))) {
+	while (r == LZMA_OK && (stream.total_out < room || grow(&bytes, &room, unpacked_max(len)))) {
 		stream.next_out = bytes + stream.total_out;
 		stream.avail_out = room - stream.total_out;
 		r = lzma_code(&stream, LZMA_FINISH);
@@ -57,7 +63,8 @@ static int unpack_image(const char *path, const uint8_t *packed, size_t len,
 
 	if (!plain)
 		return err_file(err, SPULSE_ERROR_INVALID_INPUT, 0, path,
-				"damaged, or larger than 256 MiB once decompressed");
+				"damaged, or larger than its size or 256 MiB allow once "
+				"decompressed");
 	name = malloc(strlen(path) + sizeof("(.gnu_debugdata)"));
 	if (!name) {
 		free(plain);

@@ -117,6 +117,16 @@ static int find_packing(const struct image *image, const struct image_section *s
 	return 0;
 }
 
+/*
+ * What one section may unpack to is bounded by how well zlib packs, but a file of many such sections,
+ * or of one section listed many times, would take a thousand times its size. Real debug information
+ * takes 3 to 6 times; small files get by on the constant.
+ */
+static bool out_of_proportion(const struct image *image, uint64_t size)
+{
+	return image->owned_bytes + size > 16 * image->size + (64U << 20);
+}
+
 static int check_packing(const struct image *image, const struct image_section *section,
 			 const struct packing *packing, size_t packed_len, struct spulse_error **err)
 {
@@ -133,6 +143,9 @@ static int check_packing(const struct image *image, const struct image_section *
 	if (packing->size / (packing->type == ELFCOMPRESS_ZLIB ? 1032 : 32768) > packed_len)
 		return bad_section(image, section, err, SPULSE_ERROR_INVALID_INPUT,
 				   "claims more than its compressed data can hold");
+	if (out_of_proportion(image, packing->size))
+		return bad_section(image, section, err, SPULSE_ERROR_UNSUPPORTED,
+				   "would take more than 16 times the file, decompressed");
 	return 0;
 }
 

@@ -102,6 +102,19 @@ static void test_zlib(void **state)
 	free(packed);
 }
 
+/* What is packed as well as zlib can, and is still too much for a file of its size. */
+static void test_bomb(void **state)
+{
+	static uint8_t packed[80 << 10];
+	const Elf64_Chdr head = {.ch_type = ELFCOMPRESS_ZLIB, .ch_size = 70 << 20};
+	struct elf_builder_section s = {.name = ".debug_info", .flags = SHF_COMPRESSED,
+					.data = packed, .len = sizeof(packed)};
+	(void)state;
+
+	memcpy(packed, &head, sizeof(head));
+	assert_bad(image_with(&s), SPULSE_ERROR_UNSUPPORTED, "16 times the file");
+}
+
 static void test_old_zdebug(void **state)
 {
 	size_t len;
@@ -263,6 +276,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_plain),
 		cmocka_unit_test(test_zlib),
+		cmocka_unit_test(test_bomb),
 		cmocka_unit_test(test_old_zdebug),
 		cmocka_unit_test(test_zstd),
 		cmocka_unit_test(test_out_of_file),
