@@ -76,7 +76,10 @@ struct spulse_recorder_options {
 	uint32_t frequency;
 	/** Bytes of user stack per sample, rounded up to 8; 0 = 32768; at most 65528. */
 	uint32_t stack_size;
-	/** Size of each CPU's ring in samples of that stack size; 0 = 32. */
+	/**
+	 * Size of each CPU's ring in samples of that stack size; 0 = those of a quarter of a
+	 * second, of all CPUs together at most 32 MiB while each ring holds 8 samples.
+	 */
 	uint32_t ring_buffer_stacks;
 	/** enum spulse_follow. */
 	uint32_t follow;

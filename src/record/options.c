@@ -17,6 +17,8 @@ enum {
 	/* Of all rings together, unless their size is asked for. */
 	DEFAULT_RINGS = 32 * 1024 * 1024,
 	LEAST_DEFAULT_STACKS = 8,
+	ENOUGH_DEFAULT_STACKS = 32,
+	RING_PER_SECOND = 4, /* a ring lasts for the fourth part of one */
 };
 
 static const int64_t default_publish_ns = 500 * 1000000;
@@ -116,6 +118,18 @@ int options_resolve(struct spulse_recorder_options *out,
 	return r;
 }
 
+/*
+ * Samples that one ring is to hold unless asked: those of a CPU that is always busy, as long as a
+ * recorder may wait for its own turn on a loaded machine. More would only cost time, as the kernel
+ * clears and maps every page. Context switches keep to no rate.
+ */
+static uint64_t default_stacks(const struct spulse_recorder_options *options)
+{
+	if (options->off_cpu)
+		return UINT32_MAX;
+	return MAX(options->frequency / RING_PER_SECOND, ENOUGH_DEFAULT_STACKS);
+}
+
 int options_ring_stacks(const struct spulse_recorder_options *options, size_t cpus,
 			uint32_t *stacks_out, struct spulse_error **err)
 {
@@ -125,7 +139,8 @@ int options_ring_stacks(const struct spulse_recorder_options *options, size_t cp
 	uint32_t stacks = options->ring_buffer_stacks;
 
 	if (!stacks) {
-		while (share * 2 * cpus <= DEFAULT_RINGS)
+		wanted = default_stacks(options) * per_stack;
+		while (share * 2 * cpus <= DEFAULT_RINGS && share < wanted)
 			share *= 2;
 		stacks = MAX(share / per_stack, LEAST_DEFAULT_STACKS);
 	}

@@ -139,7 +139,7 @@ static void default_rings_stay_below_32_mib_together(void **state)
 	uint32_t stacks;
 
 	(void)state;
-	assert_int_equal(RESOLVE(.frequency = 99), 0);
+	assert_int_equal(RESOLVE(.frequency = 10000), 0);
 	for (size_t i = 0; i < sizeof(cpus) / sizeof(cpus[0]); i++) {
 		assert_int_equal(options_ring_stacks(&resolved, cpus[i], &stacks, NULL), 0);
 		assert_true((uint64_t)stacks * resolved.stack_size * cpus[i] <= 32 << 20);
@@ -148,6 +148,28 @@ static void default_rings_stay_below_32_mib_together(void **state)
 	assert_int_equal(RESOLVE(.ring_buffer_stacks = 5), 0);
 	assert_int_equal(options_ring_stacks(&resolved, 2, &stacks, NULL), 0);
 	assert_int_equal(stacks, 5);
+}
+
+static uint32_t stacks_at(uint32_t frequency, bool off_cpu)
+{
+	uint32_t stacks;
+
+	assert_int_equal(RESOLVE(.frequency = frequency, .off_cpu = off_cpu), 0);
+	assert_int_equal(options_ring_stacks(&resolved, 2, &stacks, NULL), 0);
+	return stacks;
+}
+
+static void default_rings_hold_a_quarter_of_a_second(void **state)
+{
+	(void)state;
+	assert_int_equal(stacks_at(10, false), 32);
+	assert_int_equal(stacks_at(99, false), 32);
+	assert_int_equal(stacks_at(500, false), 128);
+	assert_int_equal(stacks_at(1000, false), 256);
+	/* As many as fit. */
+	assert_int_equal(stacks_at(10000, false), 512);
+	/* Who waits switches at any rate. */
+	assert_int_equal(stacks_at(99, true), 512);
 }
 
 static void rings_beyond_the_limit_are_refused(void **state)
@@ -173,6 +195,7 @@ int main(void)
 		cmocka_unit_test(options_of_a_later_version_are_refused_when_set),
 		cmocka_unit_test(options_of_an_earlier_version_are_short),
 		cmocka_unit_test(default_rings_stay_below_32_mib_together),
+		cmocka_unit_test(default_rings_hold_a_quarter_of_a_second),
 		cmocka_unit_test(rings_beyond_the_limit_are_refused),
 	};
 
