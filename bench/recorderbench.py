@@ -62,7 +62,7 @@ def ring_mib(pid):
 class Recording:
     """A recorder that runs beside a target, below the launcher that counts its cost."""
 
-    def __init__(self, alone, work, command):
+    def __init__(self, alone, work, command, threads):
         self.command, self.result = command, os.path.join(work, "alone.txt")
         if os.path.exists(self.result):
             os.unlink(self.result)
@@ -70,7 +70,7 @@ class Recording:
         self.launcher = subprocess.Popen([alone, self.result, *map(str, command)], stdout=self.log,
                                          stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
         self.pid = int(self.read("pid"))
-        self.await_events()
+        self.await_events(threads)
 
     def read(self, key):
         for _ in range(500):
@@ -84,23 +84,24 @@ class Recording:
             time.sleep(0.01)
         raise SystemExit(f"{self.command}: nothing measured")
 
-    def await_events(self):
-        """Until the recorder has all of its events, and some time more for the rest of the attach."""
-        before, steady = 0, 0
+    def await_events(self, threads):
+        """Until each thread has its events, and some time more for the rest of the attach."""
         try:
-            while steady < 5:
+            for _ in range(600):
+                if event_descriptors(self.pid) >= threads * os.cpu_count():
+                    break
                 time.sleep(0.1)
-                now = event_descriptors(self.pid)
-                steady = steady + 1 if now and now == before else 0
-                before = now
+            time.sleep(0.3)
         except OSError:
             pass  # it ended already
 
-    def end(self):
+    def end(self, may_fail=False):
         status = self.launcher.wait()
         self.log.seek(0)
         text = self.log.read().decode(errors="replace")
         self.log.close()
+        if status and may_fail:
+            return None  # on a machine so busy that it had not opened its events yet
         if status:
             raise SystemExit(f"{' '.join(map(str, self.command))}: status {status}\n{text[-2000:]}")
         return {"cpu": self.read("cpu_seconds"), "peak": self.read("peak_kib") / 1024}
@@ -129,7 +130,7 @@ class RecorderBench:
         else:
             command = [self.perf, "record", "-q", "-e", "cpu-clock:u", "-k", "CLOCK_MONOTONIC", "-F", rate,
                        "--call-graph", who.split()[1], "-o", spool, "-p", pid]
-        return spool, Recording(self.alone, self.work, command)
+        return spool, Recording(self.alone, self.work, command, len(os.listdir(f"/proc/{pid}/task")))
 
     def times(self, who, spool):
         """When samples were taken, in seconds."""
@@ -153,7 +154,9 @@ class RecorderBench:
         finally:
             target.kill()  # which ends the recording
             target.wait()
-        result = recording.end()
+        result = recording.end(who.startswith("perf"))
+        if not result:
+            return {"yield": None}
         times = self.times(who, spool)
         os.unlink(spool)
         cost = result["cpu"] - (0 if who.startswith("perf") else self.empty_once(who, rate)["cpu"])
@@ -191,7 +194,7 @@ class RecorderBench:
             self.ratio_row(f"CPU per sample, {title}", found, "per_sample", "us", cost)
         ours = median(r["yield"] for r in found["ours"])
         theirs = median(r["yield"] for r in found.get("peer", []))
-        note = "".join(f"  {who} {median(r['yield'] for r in found[who]):.3f}" for who in others)
+        note = "".join(f"  {who} {median(r['yield'] for r in found[who]) or 0:.3f}" for who in others)
         self.row(f"yield, {title}", ours, theirs, "", share and f">= {share}", not share or ours >= share, note)
         rings = [max(r["rings"] for r in found[who]) for who in found if not who.startswith("perf")]
         self.ratio_row(f"peak memory, {title}", found, "peak", "MiB", 0.5)
