@@ -291,9 +291,12 @@ SPULSE_BEGIN_DECLS
 
 /** Microseconds since the epoch of the profile's start; 0 when the file has no anchor. */
 SPULSE_API uint64_t spulse_source_start_timestamp_us(const struct spulse_source *source);
-/** Nominal sampling interval in microseconds; 0 when absent. */
+/** Nominal sampling interval in microseconds, rounded down; 0 when absent or shorter. */
 SPULSE_API uint64_t spulse_source_sample_interval_us(const struct spulse_source *source);
-/** Nominal sampling interval in nanoseconds; 0 when absent. */
+/**
+ * Nominal sampling interval in nanoseconds; 0 when absent. UINT64_MAX stands for any longer one of
+ * version 3: spulse_source_sample_interval_us() is exact then.
+ */
 SPULSE_API uint64_t spulse_source_interval_ns(const struct spulse_source *source);
 /** Whether the file ended inside its last record, which was left out. */
 SPULSE_API bool spulse_source_recovered_from_truncated_tail(const struct spulse_source *source);

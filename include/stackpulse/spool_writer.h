@@ -46,6 +46,13 @@ struct spulse_convert_report {
 	uint32_t time_reduced;
 	/** 1: the interval was rounded down to microseconds. */
 	uint32_t interval_rounded;
+	/**
+	 * 1: the clock origin and with it all wall times are gone: the first sample is not after
+	 * the epoch, or is later than 64 bits of microseconds reach.
+	 */
+	uint32_t time_lost;
+	/** 1: the interval is longer than 64 bits of nanoseconds hold, and became the longest. */
+	uint32_t interval_limited;
 };
 
 SPULSE_BEGIN_DECLS

@@ -308,6 +308,15 @@ int err_retype(struct spulse_error **err, enum spulse_error_kind kind)
 	return -(int)kind;
 }
 
+int err_locate(struct spulse_error **err, int r, int tag, uint64_t offset)
+{
+	if (r == -SPULSE_ERROR_CORRUPT_SPOOL && err && *err && *err != &no_memory) {
+		(*err)->has_position = true;
+		(*err)->position = (struct spulse_spool_position){ .offset = offset, .tag = tag };
+	}
+	return r;
+}
+
 /* Whether `error` is `wanted` or holds it; a latched error comes back from every later call. */
 static bool holds(const struct spulse_error *error, const struct spulse_error *wanted)
 {

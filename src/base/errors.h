@@ -46,6 +46,12 @@ int err_prefix(struct spulse_error **err, const char *format, ...) SPULSE_PRINTF
  */
 int err_retype(struct spulse_error **err, enum spulse_error_kind kind);
 
+/*
+ * Says of a fresh CORRUPT_SPOOL error which record it was met at, and leaves others alone; `r` is
+ * the failed call's result, and is returned.
+ */
+int err_locate(struct spulse_error **err, int r, int tag, uint64_t offset);
+
 /* Attaches a second failure to *err (taken over; freed when err is NULL). */
 void err_attach_cleanup(struct spulse_error **err, struct spulse_error *second);
 

@@ -23,14 +23,16 @@ static void header_to_3(struct converter *c, struct header *header)
 
 	*header = (struct header){ .format = 3, .interval = c->source->header.interval / 1000 };
 	c->report.interval_rounded = c->source->header.interval % 1000 != 0;
-	c->report.time_reduced = c->source->header.has_origin;
 	if (!c->source->has_first_sample)
 		header->start = spulse_source_start_timestamp_us(c->source);
 	else if (!spulse_source_timestamp_us(c->source, &first, &header->start))
 		header->start = 0;
+	/* An anchor of 0 is none. */
+	c->report.time_reduced = header->start != 0;
+	c->report.time_lost = c->source->header.has_origin && !header->start;
 }
 
-static void header_to_4(const struct converter *c, struct header *header)
+static void header_to_4(struct converter *c, struct header *header)
 {
 	*header = (struct header){
 		.format = 4,
@@ -38,6 +40,7 @@ static void header_to_4(const struct converter *c, struct header *header)
 		.monotonic_ns = c->source->first_sample_ns,
 	};
 	header->has_origin = spulse_source_started_at(c->source, &header->wall);
+	c->report.interval_limited = header->interval / 1000 != c->source->header.interval;
 }
 
 static int convert_header(struct converter *c, struct spulse_error **err)

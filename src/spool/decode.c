@@ -343,11 +343,13 @@ static void cursor_at(struct cursor *c, const struct decoder *d)
 /* Reads more of the file, from d->p on. */
 static int more(struct decoder *d, struct spulse_error **err)
 {
+	uint64_t offset = decode_offset(d);
+	int tag = offset && d->p < d->end ? *d->p : -1;
 	int r = input_more(&d->in, d->p - d->in.buf, err);
 
 	d->p = d->in.buf;
 	d->end = input_window_end(&d->in);
-	return r;
+	return r < 0 ? err_locate(err, r, tag, offset) : 0;
 }
 
 static int corrupt(const struct decoder *d, const struct cursor *c, int tag,

@@ -72,9 +72,9 @@ static uint64_t block_sum(const uint8_t *p, size_t len)
 
 static int changed(const struct input *in, struct spulse_error **err)
 {
-	return err_file(err, SPULSE_ERROR_CORRUPT_SPOOL, 0, in->path,
-			"the file was changed while it was open: its bytes from offset %llu on are "
-			"not the ones that were checked", (unsigned long long)input_end(in));
+	return err_corrupt(err, in->path, -1, input_end(in),
+			   "the file was changed while it was open: its bytes from offset %llu on "
+			   "are not the ones that were checked", (unsigned long long)input_end(in));
 }
 
 static int sum_block(struct input *in, const uint8_t *bytes, size_t len,
@@ -100,10 +100,10 @@ static int read_block(struct input *in, struct spulse_error **err)
 		return err_io(err, -n, in->path, "cannot read at offset %llu",
 			      (unsigned long long)input_end(in));
 	if ((size_t)n < want)
-		return err_file(err, SPULSE_ERROR_CORRUPT_SPOOL, 0, in->path,
-				"the file became shorter while it was open: expected %llu bytes, "
-				"found %llu", (unsigned long long)in->limit,
-				(unsigned long long)(input_end(in) + n));
+		return err_corrupt(err, in->path, -1, input_end(in) + n,
+				   "the file became shorter while it was open: expected %llu "
+				   "bytes, found %llu", (unsigned long long)in->limit,
+				   (unsigned long long)(input_end(in) + n));
 	r = sum_block(in, in->buf + in->len, want, err);
 	if (r < 0)
 		return r;

@@ -48,11 +48,13 @@ static void set_stop(struct stream *s)
 /* Reads more, from s->p on. */
 static int more(struct stream *s, struct spulse_error **err)
 {
+	int tag = s->p < input_window_end(&s->in) ? *s->p : -1;
+	uint64_t at = offset(s);
 	int r = input_more(&s->in, s->p - s->in.buf, err);
 
 	s->p = s->in.buf;
 	set_stop(s);
-	return r;
+	return r < 0 ? err_locate(err, r, tag, at) : 0;
 }
 
 static int move_to(struct stream *s, uint64_t where, struct spulse_error **err)
@@ -65,6 +67,8 @@ static int move_to(struct stream *s, uint64_t where, struct spulse_error **err)
 	} else {
 		skip = input_seek(&s->in, where);
 		r = input_more(&s->in, 0, err);
+		if (r < 0)
+			err_locate(err, r, -1, where);
 		s->p = s->in.buf + MIN(skip, s->in.len);
 	}
 	set_stop(s);

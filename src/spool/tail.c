@@ -268,10 +268,10 @@ const struct spulse_source *spulse_tail_source(const struct spulse_tail *tail)
 
 static int shrank(const struct spulse_tail *tail, uint64_t size, struct spulse_error **err)
 {
-	return err_file(err, SPULSE_ERROR_CORRUPT_SPOOL, 0, tail->source.path,
-			"the spool became shorter while it was read: expected at least %llu bytes, "
-			"found %llu", (unsigned long long)tail->d.in.limit,
-			(unsigned long long)size);
+	return err_corrupt(err, tail->source.path, -1, size,
+			   "the spool became shorter while it was read: expected at least %llu "
+			   "bytes, found %llu", (unsigned long long)tail->d.in.limit,
+			   (unsigned long long)size);
 }
 
 /* A file that was emptied and written anew is as long again, but not the same. */
@@ -284,10 +284,10 @@ static int check_guard(const struct spulse_tail *tail, const struct guard *guard
 	if (n < 0)
 		return err_io(err, -n, tail->source.path, "cannot read the spool");
 	if ((size_t)n != guard->len || memcmp(now, guard->bytes, n))
-		return err_file(err, SPULSE_ERROR_CORRUPT_SPOOL, 0, tail->source.path,
-				"the spool was rewritten while it was read: the bytes before "
-				"offset %llu are not those that were there",
-				(unsigned long long)guard->end);
+		return err_corrupt(err, tail->source.path, -1, guard->end - guard->len,
+				   "the spool was rewritten while it was read: the bytes before "
+				   "offset %llu are not those that were there",
+				   (unsigned long long)guard->end);
 	return 0;
 }
 

@@ -30,9 +30,15 @@ static void say_losses(const struct spulse_convert_report *report)
 	if (report->time_reduced)
 		tool_message("version 3 has no clock origin: wall times are kept to the "
 			     "microsecond, from the first sample on");
+	if (report->time_lost)
+		tool_message("version 3 has no wall times up to 1970 or beyond 64 bits of "
+			     "microseconds: the wall times were left out");
 	if (report->interval_rounded)
 		tool_message("version 3 has whole microseconds: the sampling interval was rounded "
 			     "down");
+	if (report->interval_limited)
+		tool_message("version 4 has 64 bits of nanoseconds: the sampling interval is "
+			     "longer, and became %" PRIu64 " ns", UINT64_MAX);
 }
 
 static int convert(const char *from, const char *to, enum spulse_spool_format format)

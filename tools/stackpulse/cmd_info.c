@@ -206,7 +206,8 @@ static void print_header(struct out *out, const struct spulse_source *source,
 		out_printf(out, "started      %s\n", text);
 	}
 	if (interval)
-		out_printf(out, "interval     %s (%.0f samples per second of CPU time)\n",
+		out_printf(out, "interval     %s%s (%.0f samples per second of CPU time)\n",
+			   interval == UINT64_MAX ? "at least " : "",
 			   text_duration(text, interval), 1e9 / (double)interval);
 	if (facts->has_time)
 		out_printf(out, "duration     %s from first to last sample\n",

@@ -73,6 +73,29 @@ static void test_frequency_and_position(void **state)
 	assert_false(spulse_error_frequency_limit(corrupt, &requested, &maximum));
 }
 
+static void test_position_is_added(void **state)
+{
+	SPULSE_CLEANUP(error) corrupt = NULL;
+	SPULSE_CLEANUP(error) other = NULL;
+	struct spulse_spool_position at = { 0 };
+	int r = -SPULSE_ERROR_CORRUPT_SPOOL;
+
+	(void)state;
+	assert_int_equal(err_locate(NULL, r, 3, 7), r);
+	err_corrupt(&corrupt, "f", -1, 5, "bad");
+	assert_int_equal(err_locate(&corrupt, r, 3, 7), r);
+	assert_true(spulse_error_spool_position(corrupt, &at));
+	assert_int_equal(at.tag, 3);
+	assert_int_equal(at.offset, 7);
+	r = err_io(&other, EIO, "f", "bad");
+	assert_int_equal(err_locate(&other, r, 3, 7), r);
+	assert_false(spulse_error_spool_position(other, &at));
+	other = (spulse_error_free(other), NULL);
+	r = err_no_memory(&other);
+	assert_int_equal(err_locate(&other, r, 3, 7), r);
+	assert_false(spulse_error_spool_position(other, &at));
+}
+
 static void test_prefix_keeps_the_facts(void **state)
 {
 	SPULSE_CLEANUP(error) err = NULL;
@@ -205,6 +228,7 @@ int main(void)
 		cmocka_unit_test(test_null_err_gives_the_kind_only),
 		cmocka_unit_test(test_kinds_of_errno),
 		cmocka_unit_test(test_frequency_and_position),
+		cmocka_unit_test(test_position_is_added),
 		cmocka_unit_test(test_prefix_keeps_the_facts),
 		cmocka_unit_test(test_second_failure_is_attached_once),
 		cmocka_unit_test(test_latched_error_is_shared),

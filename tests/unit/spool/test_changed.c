@@ -155,10 +155,15 @@ static void change(const struct file *file, struct random *rng, off_t *at, uint8
 
 static void check_error(int r, struct spulse_error *err, const struct file *file, bool cut)
 {
+	struct spulse_spool_position position = { .tag = 0 };
+
 	assert_int_equal(r, -SPULSE_ERROR_CORRUPT_SPOOL);
 	assert_non_null(strstr(spulse_error_message(err), file->path));
 	assert_non_null(strstr(spulse_error_message(err),
 			       cut ? "became shorter" : "was changed while it was open"));
+	assert_true(spulse_error_spool_position(err, &position));
+	assert_in_range(position.offset, 0, file->size);
+	assert_in_range(position.tag + 1, 0, SPULSE_RECORD_JIT_MODULE + 1);
 	spulse_error_free(err);
 }
 

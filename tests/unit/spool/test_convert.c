@@ -91,7 +91,7 @@ static void test_version_3_there_and_back(void **state)
 		report = convert(&three, 4, &four);
 		assert_int_equal(report.samples, model.samples.len);
 		assert_int_equal(report.jit_modules + report.paths_changed + report.time_reduced +
-				 report.interval_rounded, 0);
+				 report.interval_rounded + report.time_lost, 0);
 		check_same_stacks(&model, &four);
 		convert(&four, 3, &again);
 		assert_int_equal(again.len, three.len);
@@ -138,7 +138,8 @@ static void test_version_4_to_3(void **state)
 		assert_int_equal(found.jit_modules, expected.jit_modules);
 		assert_int_equal(found.jit_symbols, expected.jit_symbols);
 		assert_int_equal(found.paths_changed, expected.paths_changed);
-		assert_int_equal(found.time_reduced, expected.time_reduced);
+		/* The model's clocks are anywhere. */
+		assert_int_equal(found.time_reduced + found.time_lost, expected.time_reduced);
 		assert_int_equal(found.interval_rounded, expected.interval_rounded);
 		check_same_stacks(&model, &three);
 		/* To its own version nothing changes. */
@@ -216,6 +217,72 @@ static void test_times(void **state)
 	strbuf_release(&again);
 }
 
+static struct spulse_convert_report convert_wall(uint64_t sign, uint64_t seconds, uint64_t nanos,
+						bool sample)
+{
+	struct strbuf four = { 0 }, three = { 0 };
+	struct spulse_convert_report report;
+
+	strbuf_add(&four, "SPULSE4", 8);
+	bytes_numbers(&four, 7, 0, 0, 1, 1000, sign, seconds, nanos);
+	bytes_numbers(&four, 12, 2, 0, 1, 5, 3, 0, UINT32_MAX, 0, 4, 0, 14, 8);
+	/* 2 us after the origin. */
+	if (sample)
+		bytes_numbers(&four, 4, 5, 2 * (uint64_t)3000, 0, 0);
+	report = convert(&four, 3, &three);
+	/* What is said to be lost is lost, and nothing else. */
+	{
+		SPULSE_CLEANUP(replay) replay = open_bytes(&three);
+
+		assert_int_equal(!spulse_source_start_timestamp_us(spulse_replay_source(replay)),
+				 report.time_lost);
+	}
+	strbuf_release(&four);
+	strbuf_release(&three);
+	return report;
+}
+
+static void test_times_that_version_3_lacks(void **state)
+{
+	static const struct {
+		uint64_t sign, seconds, nanos;
+		bool sample, lost;
+	} cases[] = {
+		{ 2, 1700000000, 0, true, false },
+		{ 2, 0, 0, true, false },
+		{ 2, 0, 0, false, true },
+		{ 1, 0, 2000, true, true },
+		{ 1, 0, 1000, true, false },
+		{ 1, 5, 0, true, true },
+		{ 2, UINT64_MAX / 1000000, 551613000, true, false },
+		{ 2, UINT64_MAX / 1000000, 551614000, true, true },
+		{ 2, INT64_MAX, 0, true, true },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct spulse_convert_report report = convert_wall(
+			cases[i].sign, cases[i].seconds, cases[i].nanos, cases[i].sample);
+
+		assert_int_equal(report.time_lost, cases[i].lost);
+		assert_int_equal(report.time_reduced, !cases[i].lost);
+	}
+}
+
+static void test_interval_that_version_4_lacks(void **state)
+{
+	(void)state;
+	for (int over = 0; over < 2; over++) {
+		struct strbuf three = { 0 }, four = { 0 };
+
+		strbuf_add(&three, "SPULSE3", 8);
+		bytes_numbers(&three, 2, 0, UINT64_MAX / 1000 + over);
+		assert_int_equal(convert(&three, 4, &four).interval_limited, over);
+		strbuf_release(&three);
+		strbuf_release(&four);
+	}
+}
+
 static void test_cut_tail_is_gone(void **state)
 {
 	struct strbuf bytes = { 0 }, whole = { 0 };
@@ -265,6 +332,8 @@ int main(void)
 		cmocka_unit_test(test_version_4_to_3),
 		cmocka_unit_test(test_changed_paths),
 		cmocka_unit_test(test_times),
+		cmocka_unit_test(test_times_that_version_3_lacks),
+		cmocka_unit_test(test_interval_that_version_4_lacks),
 		cmocka_unit_test(test_cut_tail_is_gone),
 		cmocka_unit_test(test_refusals),
 	};

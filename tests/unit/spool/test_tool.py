@@ -91,6 +91,16 @@ def losses():
     check(len(dump("poor.spool")["modules"]) == 2, "modules are missing")
     r = tool("convert", "--format", "4", "-o", "rich2.spool", "poor.spool")
     check(r.returncode == 0 and r.stderr == "", r.stderr)
+    with open("early.spool", "wb") as file:
+        file.write(b"SPULSE4\0\0\0\x01\0\x01\x05\0")
+    r = tool("convert", "--format", "3", "-o", "poor.spool", "early.spool")
+    check("the wall times were left out" in r.stderr and "are kept" not in r.stderr, r.stderr)
+    with open("slow.spool", "wb") as file:
+        file.write(b"SPULSE3\0\0" + b"\xff" * 9 + b"\x01")
+    r = tool("convert", "--format", "4", "-o", "fast.spool", "slow.spool")
+    check(r.returncode == 0 and "the sampling interval is longer" in r.stderr, r.stderr)
+    r = tool("info", "slow.spool")
+    check("interval     at least" in r.stdout, r.stdout)
     r = tool("convert", "-o", "/dev/full", "rich.spool")
     check(r.returncode == 1 and "No space left" in r.stderr, r.stderr)
     r = tool("convert", "rich.spool")
