@@ -1,21 +1,12 @@
 /* SPDX-FileCopyrightText: StackPulse contributors */
 /* SPDX-License-Identifier: MIT */
-/*
- * Kernel symbols. A text is read in one pass. A full table keeps every function; a sparse one
- * answers a known set of addresses and keeps only what they need: each symbol is put into the
- * bucket of the first asked address that is not below it, a bucket keeps its highest symbol, and
- * a walk over the buckets then gives each address the highest symbol below it. So the text needs
- * no order and the names kept are as many as the addresses.
- */
+/* Kernel symbols: the lines of kallsyms, tables of all of them, and lookups. */
 #include "kernel.h"
 
 #include <ctype.h>
-#include <errno.h>
-#include <fcntl.h>
+#include <endian.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 /* Value of a hexadecimal digit plus 1; 0 for anything else. */
 static const uint8_t hex_digits[256] = {
@@ -57,19 +48,52 @@ static void split_module(struct kallsyms_line *out)
 	out->name_len = len;
 }
 
+/* Eight digits in small letters at once; false when they are anything else. */
+static bool read_digits(const char *text, uint32_t *value)
+{
+	const uint64_t each = 0x0101010101010101;
+	uint64_t chars, digits, letters;
+
+	memcpy(&chars, text, sizeof(chars));
+	chars = be64toh(chars);
+	digits = (chars & 15 * each) + 9 * (chars >> 6 & each);
+	letters = (digits + 6 * each) >> 4 & each;
+	if ((digits & 0xf0 * each) || digits + '0' * each + ('a' - '0' - 10) * letters != chars)
+		return false;
+	digits = (digits | digits >> 4) & 0x00ff00ff00ff00ff;
+	digits = (digits | digits >> 8) & 0x0000ffff0000ffff;
+	*value = digits | digits >> 16;
+	return true;
+}
+
+/* Number of digits, 0 when there is no address. The kernel writes 16 of them. */
+static size_t read_address(const char *line, size_t len, uint64_t *address)
+{
+	size_t digits = 0;
+	uint32_t high, low;
+	uint8_t digit;
+
+	if (len > 16 && !hex_digits[(uint8_t)line[16]] && read_digits(line, &high) &&
+	    read_digits(line + 8, &low)) {
+		*address = (uint64_t)high << 32 | low;
+		return 16;
+	}
+	*address = 0;
+	while (digits < len && digits < 17 && (digit = hex_digits[(uint8_t)line[digits]])) {
+		*address = *address << 4 | (digit - 1);
+		digits++;
+	}
+	return digits > 16 ? 0 : digits;
+}
+
 /* "ADDRESS T name"; false for a line of another shape or a type that is not kept. */
 static bool split_line(const char *line, size_t len, struct kallsyms_line *out)
 {
-	uint64_t address = 0;
-	size_t digits = 0;
-	uint8_t digit;
+	uint64_t address;
+	size_t digits = read_address(line, len, &address);
 	char type;
 
-	while (digits < len && digits < 17 && (digit = hex_digits[(uint8_t)line[digits]])) {
-		address = address << 4 | (digit - 1);
-		digits++;
-	}
-	if (!digits || digits > 16 || len < digits + 4)
+	if (!digits || len < digits + 4)
 		return false;
 	type = line[digits + 1] | 0x20;
 	if (type != 't' && type != 'w' && type != 'd' && type != 'b')
@@ -108,17 +132,6 @@ enum kallsyms_step kallsyms_read_line(struct kallsyms_reader *reader, const char
 
 /* ---- tables ---- */
 
-static struct kernel_table *kernel_table_new(void)
-{
-	struct kernel_table *table = calloc(1, sizeof(*table));
-
-	if (!table)
-		return NULL;
-	table->refs = 1;
-	strbuf_putc(&table->text, 0);
-	return table;
-}
-
 struct kernel_table *kernel_table_ref(struct kernel_table *table)
 {
 	if (table)
@@ -135,36 +148,6 @@ void kernel_table_unref(struct kernel_table *table)
 	strbuf_release(&table->text);
 	free(table);
 }
-
-static uint32_t add_text(struct strbuf *text, const char *bytes, size_t len)
-{
-	size_t at = text->len;
-
-	strbuf_add(text, bytes, len);
-	strbuf_putc(text, 0);
-	return at;
-}
-
-/* Modules repeat in long rows: the last one is enough to share them. */
-struct module_name {
-	const char *bytes;
-	size_t len;
-	uint32_t offset;
-};
-
-static uint32_t add_module(struct strbuf *text, struct module_name *last,
-			   const struct kallsyms_line *line)
-{
-	if (!line->module)
-		return 0;
-	if (!last->offset || last->len != line->module_len ||
-	    memcmp(text->data + last->offset, line->module, last->len)) {
-		last->len = line->module_len;
-		last->offset = add_text(text, line->module, line->module_len);
-	}
-	return last->offset;
-}
-
 
 static int compare_symbols(const void *a, const void *b)
 {
@@ -275,7 +258,7 @@ struct kernel_table *kernel_table_parse(const char *text, size_t len)
 }
 
 /* First index whose value is not below the address. */
-static size_t lower_bound(const uint64_t *values, size_t count, uint64_t address)
+size_t kernel_lower_bound(const uint64_t *values, size_t count, uint64_t address)
 {
 	size_t low = 0, high = count;
 
@@ -288,140 +271,6 @@ static size_t lower_bound(const uint64_t *values, size_t count, uint64_t address
 			high = middle;
 	}
 	return low;
-}
-
-/* Best symbol of a bucket while scanning. */
-struct bucket {
-	uint64_t address;
-	uint32_t name, module;
-	uint16_t name_room; /* a later, shorter name is written over an earlier one */
-};
-
-static void bucket_set(struct strbuf *text, struct bucket *bucket, struct module_name *module,
-		       const struct kallsyms_line *line)
-{
-	bucket->address = line->address;
-	bucket->module = add_module(text, module, line);
-	if (bucket->name && line->name_len <= bucket->name_room && !text->failed) {
-		memcpy(text->data + bucket->name, line->name, line->name_len);
-		text->data[bucket->name + line->name_len] = 0;
-		return;
-	}
-	bucket->name = add_text(text, line->name, line->name_len);
-	bucket->name_room = MIN(line->name_len, UINT16_MAX);
-}
-
-struct scan {
-	struct kernel_table *table;
-	struct bucket *buckets;
-	struct kallsyms_reader reader;
-	struct module_name module;
-	bool hidden;
-};
-
-/* Reads the complete lines of a block; returns how many bytes they are. */
-static size_t scan_block(struct scan *scan, const char *text, size_t len)
-{
-	struct kernel_table *table = scan->table;
-	const char *start = text, *end = text + len, *newline;
-	struct kallsyms_line line;
-
-	while (!scan->hidden && text < end && (newline = memchr(text, '\n', end - text))) {
-		enum kallsyms_step step;
-		size_t at;
-
-		step = kallsyms_read_line(&scan->reader, text, newline - text, &line);
-		text = newline + 1;
-		scan->hidden = step == KALLSYMS_HIDDEN;
-		if (step != KALLSYMS_SYMBOL)
-			continue;
-		at = lower_bound(table->asked, table->asked_count, line.address);
-		if (at < table->asked_count && line.address >= scan->buckets[at].address)
-			bucket_set(&table->text, &scan->buckets[at], &scan->module, &line);
-	}
-	return text - start;
-}
-
-static void scan_finish(struct scan *scan)
-{
-	struct kernel_table *table = scan->table;
-	struct kernel_symbol best = { 0 };
-
-	for (size_t i = 0; i < table->asked_count; i++) {
-		const struct bucket *b = &scan->buckets[i];
-
-		if (b->address && b->address >= best.address)
-			best = (struct kernel_symbol){ b->address, b->name, b->module };
-		table->symbols[i] = best;
-		table->count += best.address != 0;
-	}
-}
-
-/* Feeds a descriptor to the scan; a line longer than the block is dropped. */
-static int scan_fd(struct scan *scan, int fd)
-{
-	enum { BLOCK = 1 << 20 };
-	_cleanup_free_ char *block = malloc(BLOCK + 1);
-	size_t have = 0;
-
-	if (!block)
-		return -ENOMEM;
-	for (;;) {
-		ssize_t got = read_full(fd, block + have, BLOCK - have);
-		size_t used;
-
-		if (got < 0)
-			return got;
-		have += got;
-		if (!got && have)
-			block[have++] = '\n'; /* the last line may have no end */
-		used = scan_block(scan, block, have);
-		if (!got || scan->hidden)
-			return 0;
-		if (!used && have == BLOCK)
-			used = have;
-		memmove(block, block + used, have - used);
-		have -= used;
-	}
-}
-
-static struct kernel_table *sparse_table_new(const uint64_t *addresses, size_t count)
-{
-	struct kernel_table *table = kernel_table_new();
-
-	if (!table)
-		return NULL;
-	table->asked = calloc(count + 1, sizeof(*table->asked));
-	table->symbols = calloc(count + 1, sizeof(*table->symbols));
-	if (!table->asked || !table->symbols) {
-		kernel_table_unref(table);
-		return NULL;
-	}
-	if (count)
-		memcpy(table->asked, addresses, count * sizeof(*addresses));
-	table->asked_count = count;
-	return table;
-}
-
-int kernel_table_scan(int fd, const uint64_t *addresses, size_t count,
-		      struct kernel_table **table_out)
-{
-	struct scan scan = { .table = sparse_table_new(addresses, count) };
-	int r = -ENOMEM;
-
-	scan.buckets = calloc(count + 1, sizeof(*scan.buckets));
-	if (scan.table && scan.buckets)
-		r = scan_fd(&scan, fd);
-	if (!r && scan.table->text.failed)
-		r = -ENOMEM;
-	if (r < 0) {
-		kernel_table_unref(scan.table);
-	} else {
-		scan_finish(&scan);
-		*table_out = scan.table;
-	}
-	free(scan.buckets);
-	return r;
 }
 
 static const struct kernel_symbol *find_full(const struct kernel_table *table, uint64_t address)
@@ -441,11 +290,21 @@ static const struct kernel_symbol *find_full(const struct kernel_table *table, u
 
 static const struct kernel_symbol *find_sparse(const struct kernel_table *table, uint64_t address)
 {
-	size_t at = lower_bound(table->asked, table->asked_count, address);
+	size_t at = kernel_lower_bound(table->asked, table->asked_count, address);
 
 	if (at == table->asked_count || table->asked[at] != address)
 		return NULL;
 	return table->symbols[at].address ? &table->symbols[at] : NULL;
+}
+
+bool kernel_table_covers(const struct kernel_table *table, uint64_t address)
+{
+	size_t at;
+
+	if (!table->asked)
+		return true;
+	at = kernel_lower_bound(table->asked, table->asked_count, address);
+	return at < table->asked_count && table->asked[at] == address;
 }
 
 bool kernel_table_find(const struct kernel_table *table, uint64_t address, struct kernel_hit *hit)

@@ -71,6 +71,10 @@ int kernel_table_scan(int fd, const uint64_t *addresses, size_t count,
 		      struct kernel_table **table_out);
 struct kernel_table *kernel_table_ref(struct kernel_table *table);
 void kernel_table_unref(struct kernel_table *table);
+/* First index whose value is not below the address. */
+size_t kernel_lower_bound(const uint64_t *values, size_t count, uint64_t address);
+/* Whether a table may say something of an address: a sparse one only of those asked for. */
+bool kernel_table_covers(const struct kernel_table *table, uint64_t address);
 /* The symbol at or below an address. */
 bool kernel_table_find(const struct kernel_table *table, uint64_t address,
 		       struct kernel_hit *hit);
@@ -79,7 +83,11 @@ bool kernel_table_find(const struct kernel_table *table, uint64_t address,
 
 enum { KERNEL_FILE_MAX = 64 << 20 };
 
-/* A preserved kallsyms file: regular, not behind a symbolic link, at most 64 MiB. */
+/* A preserved kallsyms file: regular, not behind a symbolic link, at most 64 MiB. Its descriptor. */
+int kernel_file_open(const char *path, struct spulse_error **err);
+/* All symbols of what follows in a descriptor. 0 or -errno. */
+int kernel_table_read(int fd, struct kernel_table **table_out);
+/* All symbols of such a file. */
 int kernel_table_load(const char *path, struct kernel_table **table_out,
 		      struct spulse_error **err);
 /*

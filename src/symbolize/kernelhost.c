@@ -45,7 +45,7 @@ void kernel_warn_once(int errnum)
 			    "kernel.kptr_restrict)", kallsyms_path);
 }
 
-static int open_kernel_file(const char *path, struct spulse_error **err)
+int kernel_file_open(const char *path, struct spulse_error **err)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
 	struct stat st;
@@ -71,27 +71,31 @@ static int open_kernel_file(const char *path, struct spulse_error **err)
 	return r;
 }
 
+int kernel_table_read(int fd, struct kernel_table **table_out)
+{
+	struct strbuf text = { 0 };
+	int r = read_fd(fd, KERNEL_FILE_MAX, &text);
+
+	if (!r) {
+		*table_out = kernel_table_take(&text);
+		r = *table_out ? 0 : -ENOMEM;
+	}
+	strbuf_release(&text);
+	return r;
+}
+
 int kernel_table_load(const char *path, struct kernel_table **table_out,
 		      struct spulse_error **err)
 {
-	struct strbuf text = { 0 };
-	int fd = open_kernel_file(path, err);
-	struct kernel_table *table;
-	int r;
+	int fd = kernel_file_open(path, err), r;
 
 	if (fd < 0)
 		return fd;
-	r = read_fd(fd, KERNEL_FILE_MAX, &text);
+	r = kernel_table_read(fd, table_out);
 	close(fd);
-	if (r < 0) {
-		strbuf_release(&text);
-		return err_io(err, -r, path, "cannot read kernel symbol file '%s'", path);
-	}
-	table = kernel_table_take(&text);
-	if (!table)
+	if (r == -ENOMEM)
 		return err_no_memory(err);
-	*table_out = table;
-	return 0;
+	return r < 0 ? err_io(err, -r, path, "cannot read kernel symbol file '%s'", path) : 0;
 }
 
 static bool same_values(const uint64_t *a, size_t a_count, const uint64_t *b, size_t b_count)

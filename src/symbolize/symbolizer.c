@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/utsname.h>
+#include <unistd.h>
 
 enum { IMAGES_MAX = 256, IMAGE_BYTES_MAX = 64 << 20 };
 
@@ -102,8 +102,8 @@ static int apply_options(struct spulse_symbolizer *sym, const struct spulse_symb
 	    !copy_text(&sym->sysroot, o->sysroot))
 		return err_no_memory(err);
 	if (o->kernel_symbols == SPULSE_KERNEL_SYMBOLS_FILE) {
-		sym->kernel_loaded = true;
-		return kernel_table_load(o->kernel_symbols_path, &sym->kernel, err);
+		sym->kernel_fd = kernel_file_open(o->kernel_symbols_path, err);
+		return MIN(sym->kernel_fd, 0);
 	}
 	return 0;
 }
@@ -132,6 +132,7 @@ int symbolizer_make(const struct spulse_symbolizer_options *opts, struct spulse_
 	if (!sym)
 		return err_no_memory(err);
 	sym->source_number = UINT64_MAX;
+	sym->kernel_fd = -1;
 	sym->owner = __atomic_fetch_add(&next_owner, 1, __ATOMIC_RELAXED);
 	sym->frames = frame_store_new();
 	r = sym->frames ? image_cache_new(IMAGES_MAX, IMAGE_BYTES_MAX, &sym->images, err) :
@@ -251,6 +252,8 @@ void spulse_symbolizer_free(struct spulse_symbolizer *sym)
 	native_store_free(sym->store);
 	image_cache_unref(sym->images);
 	kernel_table_unref(sym->kernel);
+	if (sym->kernel_fd >= 0)
+		close(sym->kernel_fd);
 	interner_release(&sym->raw_frames);
 	u64map_release(&sym->build_ids);
 	u64map_release(&sym->gone_modules);
@@ -276,109 +279,4 @@ void spulse_symbolizer_free(struct spulse_symbolizer *sym)
 bool spulse_symbolizer_has_native_backend(const struct spulse_symbolizer *sym)
 {
 	return sym->backend;
-}
-
-/* ---- kernel ---- */
-
-static int compare_addresses(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-struct addresses {
-	uint64_t *data;
-	size_t len, cap;
-};
-
-static void sort_unique(struct addresses *list)
-{
-	size_t kept = 0;
-
-	if (list->len)
-		qsort(list->data, list->len, sizeof(*list->data), compare_addresses);
-	for (size_t i = 0; i < list->len; i++)
-		if (!kept || list->data[kept - 1] != list->data[i])
-			list->data[kept++] = list->data[i];
-	list->len = kept;
-}
-
-static bool is_text_module(const struct spulse_module *module)
-{
-	const char *path = spulse_module_path(module);
-	size_t len = spulse_module_path_len(module);
-	static const char vmlinux[] = "/vmlinux";
-
-	if (strstr(path, "kernel.kallsyms") || strstr(path, "_text") || !strcmp(path, "[kernel]"))
-		return true;
-	return len >= sizeof(vmlinux) - 1 && !strcmp(path + len - (sizeof(vmlinux) - 1), vmlinux);
-}
-
-/* Where the recording saw the kernel's text: what a System.map is moved to. */
-static bool collect_anchors(const struct spulse_source *source, struct addresses *anchors)
-{
-	size_t n = spulse_source_module_count(source);
-
-	for (size_t i = 0; i < n; i++) {
-		const struct spulse_module *module = spulse_source_module(source, i);
-		uint64_t start = spulse_module_start(module);
-		uint64_t offset = spulse_module_file_offset(module);
-
-		if (!spulse_module_is_kernel(module) || !is_text_module(module))
-			continue;
-		if (!vec_push(anchors, start) || (offset && !vec_push(anchors, start - offset)))
-			return false;
-	}
-	sort_unique(anchors);
-	return true;
-}
-
-static struct kernel_table *load_sparse(const struct spulse_source *source)
-{
-	struct addresses addresses = { 0 }, anchors = { 0 };
-	struct kernel_table *table = NULL;
-	size_t position = 0;
-	uint64_t address;
-	bool complete = collect_anchors(source, &anchors);
-
-	while (complete && spulse_source_next_kernel_address(source, &position, &address))
-		complete = vec_push(&addresses, address);
-	sort_unique(&addresses);
-	if (complete)
-		table = kernel_host_sparse(addresses.data, addresses.len, anchors.data,
-					   anchors.len);
-	vec_free(&addresses);
-	vec_free(&anchors);
-	return table;
-}
-
-/* Whether the recording says that another kernel ran: this host's symbols are none of its. */
-static bool is_other_kernel(const struct spulse_source *source)
-{
-	size_t count;
-	const struct spulse_annotation *list = spulse_source_annotations(source, &count);
-	struct utsname here;
-
-	if (uname(&here) < 0)
-		return false;
-	for (size_t i = 0; i < count; i++)
-		if (list[i].pid == -1 && !strcmp(list[i].key, "kernel"))
-			return strcmp(list[i].value, here.release) != 0;
-	return false;
-}
-
-bool symbolizer_kernel(struct spulse_symbolizer *sym, uint64_t address, struct kernel_hit *hit)
-{
-	if (!sym->kernel_loaded) {
-		sym->kernel_loaded = true;
-		if (sym->kernel_source == SPULSE_KERNEL_SYMBOLS_HOST &&
-		    !(sym->source && is_other_kernel(sym->source))) {
-			if (!sym->source || sym->live)
-				sym->kernel = kernel_host_full();
-			if (!sym->kernel && sym->source)
-				sym->kernel = load_sparse(sym->source);
-		}
-	}
-	return kernel_table_find(sym->kernel, address, hit);
 }

@@ -105,6 +105,7 @@ struct spulse_symbolizer {
 
 	enum spulse_kernel_symbols kernel_source;
 	struct kernel_table *kernel;
+	int kernel_fd; /* of a given file; -1: none */
 	bool kernel_loaded;
 	struct spulse_native_module *vmlinux; /* the kernel's own image; NULL: none */
 	uint64_t vmlinux_slide; /* run address - file address, once placed */

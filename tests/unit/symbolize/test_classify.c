@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "symbolize/symbolizer.h"
 #include "symkit.h"
 
 /* ---- what a frame is ---- */
@@ -144,6 +145,30 @@ static void kernel_symbols_come_with_their_module(void **state)
 	assert_int_equal(spulse_resolved_frame_origin(frame), SPULSE_ORIGIN_KERNEL_SYMBOLS);
 	assert_int_equal(spulse_resolved_frame_flags(frame), 0);
 	assert_string_equal(spulse_resolved_frame_module(kit_frame(&kit, 1)), "[tls]");
+	kit_close(&kit);
+}
+
+/* Of a file, only what the source needs is kept until more is asked for. */
+static void a_kernel_address_of_no_stack_is_found(void **state)
+{
+	static const char text[] = "ffffffff81000000 T _text\n"
+				   "ffffffff81000100 T vfs_read\n"
+				   "ffffffff81000200 T vfs_write\n";
+	struct spulse_symbolizer_options options;
+	struct kernel_hit hit;
+	struct kit kit;
+
+	(void)state;
+	kit_open(&kit);
+	KIT_SAMPLE(&kit, KIT_PID, kit_kernel(0xffffffff81000123));
+	options = kit_kallsyms(&kit, text);
+	kit_read(&kit, &options);
+	assert_string_equal(kit_name(kit_frame(&kit, 0)), "vfs_read");
+	assert_int_equal(kit.symbolizer->kernel->count, 1);
+	assert_true(symbolizer_kernel(kit.symbolizer, 0xffffffff81000210, &hit));
+	assert_string_equal(hit.name, "vfs_write");
+	assert_int_equal(hit.offset, 0x10);
+	assert_string_equal(kit_name(kit_frame(&kit, 0)), "vfs_read");
 	kit_close(&kit);
 }
 
@@ -377,6 +402,7 @@ int main(void)
 		cmocka_unit_test(module_with_symbols),
 		cmocka_unit_test(kernel_frame_without_symbols),
 		cmocka_unit_test(kernel_symbols_come_with_their_module),
+		cmocka_unit_test(a_kernel_address_of_no_stack_is_found),
 		cmocka_unit_test(another_kernel_has_other_symbols),
 		cmocka_unit_test(frames_bind_to_their_own_kind),
 		cmocka_unit_test(newest_module_wins),

@@ -86,6 +86,29 @@ static void lines_that_do_not_parse_are_skipped(void **state)
 	kernel_table_unref(table);
 }
 
+static void sixteen_digits_are_digits(void **state)
+{
+	struct kernel_table *table = parse("ffffffff00001000 T _text\n"
+					   "FFFFFFFF00002000 T capitals\n"
+					   "fffffFff0000aBc0 T mixed\n"
+					   "ffffffff0000b00g T beyond_f\n"
+					   "ffffffff0000b00j T further\n"
+					   "ffffffff0000b00\xaf T no_ascii\n"
+					   "ffffffff0000b00/ T below_0\n"
+					   "ffffffff0000b00: T above_9\n"
+					   "ffffffff0000b00` T below_a\n"
+					   "ffffffff0000b0001 T too_long\n"
+					   "ffffffff0000c000\n"
+					   "89abcdefffffffff t last [m]\n");
+
+	(void)state;
+	assert_int_equal(table->count, 4);
+	assert_hit(table, 0xffffffff00002001, "capitals", "[kernel]", 1);
+	assert_hit(table, 0xffffffff0000f000, "mixed", "[kernel]", 0x4440);
+	assert_hit(table, 0x89abcdefffffffff, "last", "[m]", 0);
+	kernel_table_unref(table);
+}
+
 static void labels_never_replace_a_function(void **state)
 {
 	struct kernel_table *table = parse("1000 T _text\n"
@@ -328,6 +351,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(hidden_addresses_give_no_symbols),
 		cmocka_unit_test(lines_that_do_not_parse_are_skipped),
+		cmocka_unit_test(sixteen_digits_are_digits),
 		cmocka_unit_test(labels_never_replace_a_function),
 		cmocka_unit_test(only_code_and_data_types_are_kept),
 		cmocka_unit_test(later_of_two_at_one_address_wins_with_its_module),
