@@ -22,6 +22,8 @@
   const firstChild = new Int32Array(count + 1), children = new Int32Array(Math.max(count - 1, 0));
   let maxDepth = 0;
 
+  /* Control characters and those that turn the direction of text would change what is beside a name. */
+  functions.name = functions.name.map((name) => name.replace(/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, '\ufffd'));
   for (let i = count - 1; i > 0; i--) total[parent[i]] += total[i];
   for (let i = 1; i < count; i++) firstChild[parent[i] + 1]++;
   for (let i = 0; i < count; i++) firstChild[i + 1] += firstChild[i];
@@ -60,8 +62,8 @@
     return (h >>> 8) / 0x1000000;
   };
   const kinds = {
-    native: { label: 'native', hue: 24, spread: 26, chroma: 78 },
-    inlined: { label: 'inlined', hue: 46, spread: 10, chroma: 72 },
+    native: { label: 'native', hue: 16, spread: 24, chroma: 78 },
+    inlined: { label: 'inlined', hue: 54, spread: 10, chroma: 72 },
     python: { label: 'Python', hue: 140, spread: 30, chroma: 42 },
     jit: { label: 'JIT', hue: 285, spread: 26, chroma: 42 },
     kernel: { label: 'kernel', hue: 208, spread: 22, chroma: 55 },
