@@ -2,6 +2,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "source.h"
 
+#include <pthread.h>
+
 int source_init(struct spulse_source *source, const char *path, struct spulse_error **err)
 {
 	static atomic_uint_fast64_t last_number;
@@ -42,28 +44,39 @@ static int compare_pids(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+/* Whoever comes first sorts, in the room that source_settle() made. */
+static void sort_processes(struct spulse_source *source, size_t count)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+	pthread_mutex_lock(&lock);
+	if (atomic_load_explicit(&source->sorted, memory_order_relaxed) != count) {
+		memcpy(source->sorted_processes.data, source->processes.pids.data,
+		       count * sizeof(pid_t));
+		qsort(source->sorted_processes.data, count, sizeof(pid_t), compare_pids);
+		atomic_store_explicit(&source->sorted, count, memory_order_release);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
 const pid_t *source_sorted_processes(const struct spulse_source *source, size_t *count_out)
 {
-	/* Derived, and the room for it is there since source_settle(), but after a failure. */
-	struct spulse_source *derived = (struct spulse_source *)source;
+	size_t sorted = atomic_load_explicit(&source->sorted, memory_order_acquire);
 	size_t count = source->processes.pids.len;
 
+	/* There is room, but after a failure. */
 	if (source->sorted_processes.cap < count)
-		count = source->sorted_processes.len;
+		count = sorted;
+	if (sorted != count)
+		sort_processes((struct spulse_source *)source, count);
 	*count_out = count;
-	if (source->sorted_processes.len == count)
-		return source->sorted_processes.data;
-	memcpy(derived->sorted_processes.data, source->processes.pids.data, count * sizeof(pid_t));
-	derived->sorted_processes.len = count;
-	qsort(derived->sorted_processes.data, count, sizeof(pid_t), compare_pids);
 	return source->sorted_processes.data;
 }
 
 bool source_settle(struct spulse_source *source)
 {
-	size_t fresh = source->processes.pids.len - source->sorted_processes.len;
-
-	return bind_index_update(source) && vec_reserve(&source->sorted_processes, fresh);
+	return bind_index_update(source) &&
+	       vec_reserve(&source->sorted_processes, source->processes.pids.len);
 }
 
 /* Keeps `plain` equal to all ids but those of annotations. */

@@ -68,7 +68,8 @@ struct spulse_source {
 	VEC(struct spulse_annotation) annotations;
 	VEC(struct annotation_text) annotation_texts;
 	struct pidmap processes; /* value: newest module that may be active, or NO_MODULE */
-	VEC(pid_t) sorted_processes;
+	VEC(pid_t) sorted_processes; /* only its room is used */
+	atomic_size_t sorted; /* how many are there */
 	struct bind_index bind;
 	struct bind_cache_entry *bind_cache;
 };
@@ -77,7 +78,10 @@ int source_init(struct spulse_source *source, const char *path, struct spulse_er
 void source_release(struct spulse_source *source);
 /* Brings the index up to date and makes room for what is derived later; false: no memory. */
 bool source_settle(struct spulse_source *source);
-/* Sorted when asked for: a tail settles once per batch, and a batch may be one record. */
+/*
+ * Sorted when asked for, by any thread: a tail settles once per batch, and a batch may be one
+ * record.
+ */
 const pid_t *source_sorted_processes(const struct spulse_source *source, size_t *count_out);
 
 /* Additions by the decoder, which checked everything; false when memory ran out. */
