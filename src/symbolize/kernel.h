@@ -83,7 +83,7 @@ bool kernel_table_find(const struct kernel_table *table, uint64_t address,
 
 enum { KERNEL_FILE_MAX = 64 << 20 };
 
-/* A preserved kallsyms file: regular, not behind a symbolic link, at most 64 MiB. Its descriptor. */
+/* Descriptor of a preserved kallsyms file: regular, behind no symbolic link, at most 64 MiB. */
 int kernel_file_open(const char *path, struct spulse_error **err);
 /* All symbols of what follows in a descriptor. 0 or -errno. */
 int kernel_table_read(int fd, struct kernel_table **table_out);
