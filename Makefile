@@ -8,6 +8,9 @@ JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 export JOBS
 
 build: build/build.ninja
+ifneq ($(origin PREFIX),file)
+	@$(MESON) configure build --prefix=$(PREFIX)
+endif
 	ninja -C build -j $(JOBS)
 
 build/build.ninja:
@@ -50,8 +53,10 @@ asan:
 	sh scripts/install-deps test
 	python3 tests/run --build-only asan
 
+# Programs find the library once the loader's cache has it, where its folder is searched at all.
 install: build
 	DESTDIR=$(DESTDIR) $(MESON) install -C build --no-rebuild
+	@[ -n "$(DESTDIR)" ] || [ "$$(id -u)" != 0 ] || ldconfig || true
 
 format:
 	git ls-files '*.c' '*.h' | grep -v '^tests/data/' | xargs clang-format -i
