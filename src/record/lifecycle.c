@@ -124,15 +124,22 @@ static int on_exit_record(struct spulse_recorder *rec, const struct perf_event *
 
 /* ---- names ---- */
 
+enum { LOOK_AGAIN_NS = 20 * 1000000 };
+
 /* A kernel that does not say so: another program, and the name is the one that it has now. */
-static bool changed_program(const struct spulse_recorder *rec,
-			    const struct rec_process *process, const struct perf_event *event)
+static bool changed_program(const struct spulse_recorder *rec, struct rec_process *process,
+			    const struct perf_event *event)
 {
 	struct strbuf comm = { 0 };
 	uint64_t device, inode;
 	bool same_name;
 
-	if (rec->offline || proc_exe_identity(process->pid, &device, &inode) < 0 ||
+	/* Not for each name of a program that takes thousands of them: we would fall behind. */
+	if (rec->offline || (process->exe_looked && event->has_time &&
+			     event->time - process->exe_looked < LOOK_AGAIN_NS))
+		return false;
+	process->exe_looked = event->has_time ? event->time : 0;
+	if (proc_exe_identity(process->pid, &device, &inode) < 0 ||
 	    !process->has_exe || (device == process->exe_device && inode == process->exe_inode))
 		return false;
 	same_name = proc_file_read(process->pid, 0, "comm", 64, &comm) == 0 &&

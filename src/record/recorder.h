@@ -57,6 +57,7 @@ struct rec_process {
 	pid_t counted_by;	    /* whose events count its losses; 0 unknown */
 	bool has_exe;
 	uint64_t exe_device, exe_inode;
+	uint64_t exe_looked;	    /* time of the name that it was last compared at */
 	struct rec_modules modules;
 	struct unw_space *space;
 	bool python;		    /* the spool says so */
