@@ -11,6 +11,11 @@
  * did not. Its last parameter takes the details: pass NULL to ignore them, or the address of a
  * pointer that is NULL; free what it receives with spulse_error_free(). An error object belongs
  * to whoever received it, is never changed after that and may be read from any thread.
+ *
+ * The comment of a call names the kinds that are particular to it. Besides, every call that takes
+ * an error may give NO_MEMORY, and IO for what else the operating system refuses; a call that takes
+ * a struct with a size gives UNSUPPORTED when a field is set that this version does not know.
+ * A call that fails leaves its results as they were, unless its comment says more.
  */
 
 /** What went wrong. Values are stable; new kinds may be added. */

@@ -7,9 +7,14 @@
 
 /**
  * @file
- * Native backends: who turns an address in an ELF image into names. The built-in one uses
- * elfutils; a program may give its own, or wrap the built-in one. Kernel symbols and perf maps
- * stay with the symbolizer: a backend sees native addresses only.
+ * Native backends: who turns an address in an ELF image into names. The built-in one reads ELF
+ * symbols and DWARF; a program may give its own, or wrap the built-in one. Kernel symbols and perf
+ * maps stay with the symbolizer: a backend sees native addresses only.
+ *
+ * A symbolizer calls its backend in the thread that called the symbolizer, one call at a time. A
+ * backend that serves several symbolizers has to lock what they share. Lookups and results live
+ * during the call that they are passed to; what was made by a `_new` call belongs to its caller and
+ * is used by one thread at a time.
  */
 
 struct spulse_native_lookup;

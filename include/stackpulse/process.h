@@ -59,7 +59,8 @@ SPULSE_API bool spulse_tid_valid(int64_t tid);
 
 /**
  * Lists all living descendants of @p pid, a parent before its children, without @p pid itself.
- * Best effort: the tree changes while it is read. Free the array with spulse_array_free().
+ * Best effort: the tree changes while it is read; none for a process that is gone. Free the array
+ * with spulse_array_free().
  */
 SPULSE_API int spulse_children_discover(pid_t pid, pid_t **pids_out, size_t *count_out,
 					struct spulse_error **err);

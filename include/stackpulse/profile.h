@@ -8,7 +8,9 @@
 /**
  * @file
  * Resolved frames: what a symbolizer returns and what an aggregator, exporter or user interface
- * shows. Accessors only; strings live as long as their frame and are bytes (mostly UTF-8).
+ * shows. Accessors only: they cannot fail, and any thread may use them on a frame that is held.
+ * Strings live as long as their frame and are bytes (mostly UTF-8). A frame lives as long as the
+ * list that it came from, or until it is given back after spulse_resolved_frame_ref().
  */
 
 struct spulse_resolved_frame;

@@ -342,7 +342,7 @@ SPULSE_API int spulse_recorder_attach_fd(pid_t pid, int fd, enum spulse_attach_m
 					 const struct spulse_recorder_options *opts,
 					 struct spulse_recorder **recorder_out,
 					 struct spulse_error **err);
-/** Adds one more process. */
+/** Adds one more process; errors as of spulse_recorder_attach(). One that ended is no error. */
 SPULSE_API int spulse_recorder_attach_process(struct spulse_recorder *recorder, pid_t pid,
 					      enum spulse_attach_mode mode,
 					      enum spulse_attach_outcome *outcome_out,
@@ -352,7 +352,8 @@ SPULSE_API int spulse_recorder_refresh_threads(struct spulse_recorder *recorder,
 					       enum spulse_refresh_outcome *outcome_out,
 					       struct spulse_error **err);
 /**
- * Waits for samples, unwinds and writes them. Returns early with 0 when a signal arrives.
+ * Waits for samples, unwinds and writes them. Returns early with 0 when a signal arrives. IO when
+ * the output cannot be written or ring data are malformed, INVALID_INPUT after a finish.
  *
  * @param timeout_ns  -1 waits for ever, 0 does not wait
  * @param poll_out    may be NULL
@@ -409,7 +410,11 @@ spulse_recorder_unwind_fallbacks(struct spulse_recorder *recorder, size_t *count
 SPULSE_API int spulse_recorder_finish(struct spulse_recorder *recorder,
 				      struct spulse_recording_summary *summary_out,
 				      struct spulse_error **err);
-/** The one reader within this process, for a second thread. A second one is INVALID_INPUT. */
+/**
+ * The one reader within this process, for a second thread. INVALID_INPUT for a second one, and for
+ * a recording that was attached with an output. Free it with spulse_tail_free(), before or after
+ * the recorder.
+ */
 SPULSE_API int spulse_recorder_tail(struct spulse_recorder *recorder,
 				    struct spulse_tail **tail_out, struct spulse_error **err);
 /** Stops sampling and frees; NULL is allowed. What was not finished or flushed may be lost. */

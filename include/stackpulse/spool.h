@@ -373,7 +373,10 @@ SPULSE_API bool spulse_source_bind(const struct spulse_source *source, pid_t pid
 
 /* ---- modules and frames ------------------------------------------------------------------- */
 
-/** Makes a module that is not in a file, for tests. INVALID_INPUT when start >= end. */
+/**
+ * Makes a module that is not in a file. The path is copied. INVALID_INPUT when start >= end, or for
+ * a process id below 1.
+ */
 SPULSE_API int spulse_module_new(const struct spulse_module_fields *fields,
 				 struct spulse_module **module_out, struct spulse_error **err);
 /** Frees a module made by spulse_module_new(); NULL is allowed. */

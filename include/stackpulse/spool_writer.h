@@ -7,7 +7,10 @@
 
 /**
  * @file
- * Writing spools: record by record, or from one version of the format to the other.
+ * Writing spools: record by record, or from one version of the format to the other. A writer is
+ * used by one thread at a time; different writers are independent. What is passed in is copied.
+ * INVALID_INPUT for what the format cannot hold, such as process ids below 1, module ids that were
+ * not given out and, in version 3, paths that are not UTF-8; nothing is written then.
  */
 
 /** Header of a new spool. */
@@ -59,6 +62,7 @@ SPULSE_BEGIN_DECLS
 
 /**
  * Starts a spool and writes its header. After a failed write every call returns that error.
+ * UNSUPPORTED for another version than 3 and 4.
  * @p output is copied; its close is called by spulse_spool_writer_free().
  */
 SPULSE_API int spulse_spool_writer_new(const struct spulse_output *output, void *data,
@@ -69,7 +73,10 @@ SPULSE_API int spulse_spool_writer_new(const struct spulse_output *output, void 
 SPULSE_API int spulse_spool_writer_module(struct spulse_spool_writer *writer,
 					  const struct spulse_module_fields *fields,
 					  uint32_t *id_out, struct spulse_error **err);
-/** Writes a JIT module record (version 4 only). */
+/**
+ * Writes a JIT module record. Symbols are in the order of their addresses, within the module.
+ * UNSUPPORTED in version 3.
+ */
 SPULSE_API int spulse_spool_writer_jit_module(struct spulse_spool_writer *writer,
 					      const struct spulse_module_fields *fields,
 					      const struct spulse_jit_symbol *symbols,

@@ -138,7 +138,10 @@ SPULSE_API int spulse_symbolizer_new(const struct spulse_source *source,
 				     const struct spulse_symbolizer_options *opts,
 				     struct spulse_symbolizer **symbolizer_out,
 				     struct spulse_error **err);
-/** Makes a symbolizer for modules without a spool (borrowed). */
+/**
+ * Makes a symbolizer for modules without a spool, for spulse_symbolizer_resolve_raw(). The modules
+ * are borrowed: free them after it. Errors as of spulse_symbolizer_new().
+ */
 SPULSE_API int spulse_symbolizer_new_for_modules(const struct spulse_module *const *modules,
 						 size_t count,
 						 const struct spulse_symbolizer_options *opts,
@@ -169,13 +172,17 @@ SPULSE_API int spulse_symbolizer_resolve(struct spulse_symbolizer *symbolizer,
  * Resolves one frame of the source, by its index in spulse_source_frames(), as it is bound in
  * process @p pid: the calls inlined there and the function. Stacks share callers: who goes over
  * spulse_source_stack_nodes() meets each only once, however many stacks end in it. The list lives
- * until the next call on @p symbolizer. INVALID_INPUT past the last frame, or without a source.
+ * until the next call on @p symbolizer. INVALID_INPUT past the last frame, or without a source;
+ * NATIVE_SYMBOLIZER as in spulse_symbolizer_resolve().
  */
 SPULSE_API int spulse_symbolizer_resolve_frame(struct spulse_symbolizer *symbolizer, pid_t pid,
 					       uint32_t frame,
 					       const struct spulse_resolved **resolved_out,
 					       struct spulse_error **err);
-/** Resolves raw frames of process @p pid, innermost first. */
+/**
+ * Resolves raw frames of process @p pid, innermost first. The list lives until the next call on
+ * @p symbolizer; errors as of spulse_symbolizer_resolve().
+ */
 SPULSE_API int spulse_symbolizer_resolve_raw(struct spulse_symbolizer *symbolizer, pid_t pid,
 					     const struct spulse_frame *frames, size_t count,
 					     const struct spulse_resolved **resolved_out,
@@ -190,7 +197,7 @@ SPULSE_API int spulse_symbolizer_resolve_addresses(struct spulse_symbolizer *sym
 						   struct spulse_error **err);
 /**
  * Resolves every distinct frame of the source in advance, with the threads of the options.
- * Afterwards spulse_symbolizer_resolve() only looks up.
+ * Afterwards spulse_symbolizer_resolve() only looks up. NATIVE_SYMBOLIZER when the backend failed.
  */
 SPULSE_API int spulse_symbolizer_prepare(struct spulse_symbolizer *symbolizer,
 					 struct spulse_error **err);
@@ -225,7 +232,7 @@ SPULSE_API struct spulse_frame_id spulse_resolved_id(const struct spulse_resolve
 						     size_t index);
 /** Whether a caller may keep the result: false while a frame may still get a better name. */
 SPULSE_API bool spulse_resolved_is_cacheable(const struct spulse_resolved *resolved);
-/** Keeps a frame beyond its list; returns @p frame. */
+/** Keeps a frame beyond its list, in the thread of its symbolizer; returns @p frame. */
 SPULSE_API const struct spulse_resolved_frame *
 spulse_resolved_frame_ref(const struct spulse_resolved_frame *frame);
 /** Gives it back; NULL is allowed. */
