@@ -229,6 +229,8 @@ static enum proc_stop_outcome try_stop(struct proc_stop *stop, bool by_signal, b
 		give_up(stop, "a thread is traced by process %d%s", tracer, "");
 		return PROC_STOP_TRACED;
 	}
+	if (message.value == ECHILD)
+		return give_up(stop, "the helper that stops process %d was killed%s", pid, "");
 	*denied = !by_signal && message.tid != 0;
 	return give_up(stop, by_signal ? "cannot send SIGSTOP (%d: %s)" :
 			"cannot trace it (%d: %s)", message.value,

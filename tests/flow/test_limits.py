@@ -138,6 +138,21 @@ def few_descriptors():
         check("few.spool" not in r.stderr, f"{count} descriptors: {r.stderr}")
 
 
+def no_proc():
+    """A process that /proc does not show is not one that is gone."""
+    if os.geteuid() != 0 or os.environ.get("STACKPULSE_SANITIZE", "none") != "none":
+        print("needs a mount namespace, and a program that does without /proc")
+        return
+    p = subprocess.Popen(["sleep", "30"])
+    try:
+        without = ["unshare", "-m", "sh", "-c", 'umount -l /proc; exec "$@"', "sh", TOOL]
+        r = run(*without, "record", "-o", "x.spool", "-p", str(p.pid))
+        check(r.returncode == 125 and "not mounted" in r.stderr and "is gone" not in r.stderr,
+              f"{r.returncode}: {r.stderr}")
+    finally:
+        stop(p)
+
+
 def closed_pipe():
     """`folded | head` ends quietly."""
     record("pipe.spool", ["-F", "999"], [target("deep"), "0.5"])
@@ -202,4 +217,4 @@ def missing_modules():
 
 main(missing_pid, pid_that_just_ended, rate_above_the_limit, no_permission, unprivileged_own_command,
      unwritable_output, full_disk, largest_file_size,
-     few_descriptors, closed_pipe, missing_file, foreign_files, corrupt_spool, missing_modules)
+     few_descriptors, no_proc, closed_pipe, missing_file, foreign_files, corrupt_spool, missing_modules)
