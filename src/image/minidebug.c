@@ -41,7 +41,8 @@ static uint8_t *unpack(const uint8_t *packed, size_t len, size_t *out_len)
 
 	stream.next_in = packed;
 	stream.avail_in = len;
-	while (r == LZMA_OK && (stream.total_out < room || grow(&bytes, &room, unpacked_max(len)))) {
+	while (r == LZMA_OK &&
+	       (stream.total_out < room || grow(&bytes, &room, unpacked_max(len)))) {
 		stream.next_out = bytes + stream.total_out;
 		stream.avail_out = room - stream.total_out;
 		r = lzma_code(&stream, LZMA_FINISH);

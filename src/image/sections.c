@@ -118,9 +118,9 @@ static int find_packing(const struct image *image, const struct image_section *s
 }
 
 /*
- * What one section may unpack to is bounded by how well zlib packs, but a file of many such sections,
- * or of one section listed many times, would take a thousand times its size. Real debug information
- * takes 3 to 6 times; small files get by on the constant.
+ * What one section may unpack to is bounded by how well zlib packs, but a file of many such
+ * sections, or of one section listed many times, would take a thousand times its size. Real debug
+ * information takes 3 to 6 times; small files get by on the constant.
  */
 static bool out_of_proportion(const struct image *image, uint64_t size)
 {
@@ -128,7 +128,8 @@ static bool out_of_proportion(const struct image *image, uint64_t size)
 }
 
 static int check_packing(const struct image *image, const struct image_section *section,
-			 const struct packing *packing, size_t packed_len, struct spulse_error **err)
+			 const struct packing *packing, size_t packed_len,
+			 struct spulse_error **err)
 {
 	if (packing->type != ELFCOMPRESS_ZLIB && packing->type != ELFCOMPRESS_ZSTD)
 		return bad_section(image, section, err, SPULSE_ERROR_UNSUPPORTED,
