@@ -61,7 +61,7 @@ install: build
 # The lines that were changed since BASE; what nobody touched stays as it is.
 BASE ?= HEAD
 format:
-	git clang-format --extensions c,h $(BASE)
+	git clang-format --force --extensions c,h $(BASE)
 
 lint:
 	python3 scripts/lint
