@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -161,6 +162,13 @@ static void test_all_threads_stop_and_run_on(void **state)
 	proc_handle_free(handle);
 }
 
+static int become_urgent(void)
+{
+	const struct sched_param param = { .sched_priority = 1 };
+
+	return sched_setscheduler(0, SCHED_FIFO, &param) < 0;
+}
+
 /* Runs fn in a child, whose exit status tells how it went. */
 static int in_child(int (*fn)(void))
 {
@@ -171,6 +179,27 @@ static int in_child(int (*fn)(void))
 		_exit(fn());
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+}
+
+static void test_a_stop_waits_for_no_other_work(void **state)
+{
+	pid_t tracer = 0;
+	struct proc_handle *handle = NULL;
+	enum proc_stop_outcome outcome;
+	struct proc_stop *stop = NULL;
+
+	(void)state;
+	if (in_child(become_urgent))
+		skip();
+	assert_int_equal(proc_handle_open(target.pid, &handle, NULL), 0);
+	assert_int_equal(proc_stop_begin(handle, &stop, &outcome, NULL), 0);
+	assert_int_equal(outcome, PROC_STOP_DONE);
+	assert_int_equal(proc_tracer_read(target.pid, target.pid, &tracer), 0);
+	assert_int_equal(sched_getscheduler(tracer), SCHED_FIFO | SCHED_RESET_ON_FORK);
+	proc_stop_free(stop);
+	proc_handle_free(handle);
+	/* We ourselves are as we were. */
+	assert_int_equal(sched_getscheduler(0), SCHED_OTHER);
 }
 
 static int stop_by_signal(void)
@@ -391,6 +420,7 @@ int main(int argc, char **argv)
 		CASE(test_all_threads_stop_and_run_on),
 		CASE(test_all_threads_stop_by_signal_where_ptrace_is_denied),
 		CASE(test_stopped_target_stays_stopped),
+		CASE(test_a_stop_waits_for_no_other_work),
 		CASE(test_traced_target_is_left_to_its_tracer),
 		CASE(test_host_that_waits_for_children_notices_nothing),
 		CASE(test_stop_is_short),
