@@ -72,6 +72,9 @@ def first_mistakes_are_answered():
     os.makedirs(os.path.join(WORK, "empty"), exist_ok=True)
     r = tool("report", cwd=os.path.join(WORK, "empty"))
     check(r.returncode == 1 and "stackpulse record" in r.stderr, f"no recording: {r.stderr}")
+    record("none.spool", [], ["true"])
+    check("hardly any CPU time" in tool_ok("report", "none.spool"), "an empty report says nothing")
+    check("without -p" in tool_ok("report", "-p", "1", "none.spool"), "an empty choice says nothing")
     with open(os.path.join(WORK, "perf.data"), "wb") as file:
         file.write(b"PERFILE2" + bytes(200))
     r = tool("report", "perf.data")

@@ -99,7 +99,18 @@ static void print_function(struct out *out, const struct calltree_function *func
 	out_puts(out, "\n");
 }
 
-static void print_summary(struct out *out, const struct calltree *tree, const char *path)
+static void print_why_empty(struct out *out, const struct report *report)
+{
+	if (report->read.pids.count || report->read.tids.count)
+		out_puts(out, "no sample is of the chosen processes or threads; without -p and -t "
+			      "all are shown\n");
+	else
+		out_puts(out, "what was recorded used hardly any CPU time; record --off-cpu takes "
+			      "the time that it waits, too\n");
+}
+
+static void print_summary(struct out *out, const struct calltree *tree, const char *path,
+			  const struct report *report)
 {
 	char text[32];
 
@@ -111,8 +122,10 @@ static void print_summary(struct out *out, const struct calltree *tree, const ch
 	out_printf(out, " and %s thread%s", text_count(text, tree->threads.count),
 		   tree->threads.count == 1 ? "" : "s");
 	out_printf(out, " in %s\n", text_duration(text, tree->last_ns - tree->first_ns));
-	if (!tree->samples)
+	if (!tree->samples) {
+		print_why_empty(out, report);
 		return;
+	}
 	out_printf(
 		out,
 		"stacks: %.1f %% complete, %.1f %% truncated; %.1f %% of samples without a name\n",
@@ -332,7 +345,7 @@ static int show(const char *path, const struct report *report)
 	if (report->json) {
 		print_json(out, &tree, report);
 	} else {
-		print_summary(out, &tree, path);
+		print_summary(out, &tree, path, report);
 		if (tree.samples) {
 			print_functions(out, &tree, false, report);
 			print_functions(out, &tree, true, report);

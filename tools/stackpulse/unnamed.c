@@ -69,7 +69,8 @@ static void print_hints(struct out *out, unsigned int needs)
 		out_puts(out, "Files of another machine or that moved: --sysroot DIR.\n");
 	if (needs & NEED_PERF_MAP)
 		out_puts(out, "Runtimes write perf maps when asked: node --perf-basic-prof, "
-			      "python3 -X perf,\ndotnet with DOTNET_PerfMapEnabled=1.\n");
+			      "python3 -X perf,\ndotnet with DOTNET_PerfMapEnabled=1, "
+			      "java -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit.\n");
 	if (needs & NEED_KALLSYMS)
 		out_puts(out, "Kernel names need root or sysctl kernel.kptr_restrict=0 (and "
 			      "perf_event_paranoid <= 1),\nor --kallsyms FILE.\n");
