@@ -15,24 +15,24 @@ uint64_t hash_salt(void)
 	return random ? load_u64(random) : 0;
 }
 
-uint64_t hash_bytes(const void *bytes, size_t len)
+uint64_t hash_bytes(const void *bytes, size_t len, uint64_t salt)
 {
 	const unsigned char *p = bytes;
-	uint64_t h = hash_u64(len + 1);
+	uint64_t h = hash_salted(len, salt);
 	uint64_t word = 0;
 
 	for (; len >= 8; p += 8, len -= 8)
-		h = hash_two(h, load_u64(p));
+		h = hash_salted(h ^ load_u64(p), salt);
 	if (len) {
 		memcpy(&word, p, len);
-		h = hash_two(h, word);
+		h = hash_salted(h ^ word, salt);
 	}
 	return h;
 }
 
 static struct u64map_slot *u64map_find(const struct u64map *map, uint64_t key)
 {
-	size_t i = hash_u64(key) & map->mask;
+	size_t i = hash_salted(key, map->salt) & map->mask;
 
 	while (map->slots[i].used && map->slots[i].key != key)
 		i = (i + 1) & map->mask;
@@ -56,6 +56,8 @@ static bool u64map_resize(struct u64map *map, size_t slot_count)
 
 	if (!slots)
 		return false;
+	if (!old.slots)
+		map->salt = hash_salt();
 	map->slots = slots;
 	map->mask = slot_count - 1;
 	for (size_t i = 0; old.slots && i <= old.mask; i++)
@@ -102,7 +104,7 @@ bool u64map_remove(struct u64map *map, uint64_t key)
 		return false;
 	/* Close the gap: move back every later entry of the run that may stand at the hole. */
 	for (i = (hole + 1) & map->mask; map->slots[i].used; i = (i + 1) & map->mask) {
-		size_t home = hash_u64(map->slots[i].key) & map->mask;
+		size_t home = hash_salted(map->slots[i].key, map->salt) & map->mask;
 
 		if (((i - home) & map->mask) >= ((i - hole) & map->mask)) {
 			map->slots[hole] = map->slots[i];

@@ -53,7 +53,7 @@ uint32_t intern(struct interner *in, const char *bytes, size_t len)
 		return UINT32_MAX;
 	if ((in->strings.len + 1) * 4 > (in->slots ? in->mask + 1 : 0) * 3 && !interner_grow(in))
 		return UINT32_MAX;
-	hash = hash_u64(hash_bytes(bytes, len) ^ in->salt);
+	hash = hash_bytes(bytes, len, in->salt);
 	i = interner_slot(in, hash, bytes, len);
 	if (in->slots[i])
 		return in->slots[i] - 1;

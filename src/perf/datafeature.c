@@ -136,7 +136,8 @@ int perf_file_add_build_id(struct perf_file *file, const uint8_t *record, size_t
 	build_id.kernel = (misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL;
 	build_id.path = arena_strndup(&file->strings, path, len);
 	if (!build_id.path || !vec_push(&file->build_ids, build_id) ||
-	    !u64map_set(&file->build_id_paths, hash_bytes(path, len), file->build_ids.len - 1))
+	    !u64map_set(&file->build_id_paths, hash_bytes(path, len, hash_salt()),
+			file->build_ids.len - 1))
 		return err_no_memory(err);
 	file->info.build_ids = file->build_ids.data;
 	file->info.build_id_count = file->build_ids.len;
@@ -166,7 +167,7 @@ void perf_file_find_build_id(const struct perf_file *file, struct perf_mmap_data
 
 	if (map->build_id_len || !map->exec)
 		return;
-	index = u64map_get(&file->build_id_paths, hash_bytes(map->path, map->path_len));
+	index = u64map_get(&file->build_id_paths, hash_bytes(map->path, map->path_len, hash_salt()));
 	if (!index)
 		return;
 	found = &file->build_ids.data[*index];

@@ -6,7 +6,7 @@ enum { INTERN_MAX = 64 };
 
 static size_t first_place(const struct frame_table *table, struct frame_key key)
 {
-	return hash_two(key.kind, key.value) & table->mask;
+	return hash_pair_salted(key.kind, key.value, table->salt) & table->mask;
 }
 
 /* Where the frame is, or is to be; the search begins at `i`. */
@@ -29,6 +29,8 @@ static bool grow(struct frame_table *table)
 
 	if (!index)
 		return false;
+	if (!table->index)
+		table->salt = hash_salt();
 	free(table->index);
 	table->index = index;
 	table->mask = size - 1;

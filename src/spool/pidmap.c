@@ -4,7 +4,7 @@
 
 static struct pidmap_slot *find(const struct pidmap *map, pid_t pid)
 {
-	size_t i = hash_u64(pid ^ map->salt) & map->mask;
+	size_t i = hash_salted(pid, map->salt) & map->mask;
 
 	while (map->slots[i].pid && map->slots[i].pid != pid)
 		i = (i + 1) & map->mask;

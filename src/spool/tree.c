@@ -19,7 +19,8 @@ void tree_release(struct tree *tree)
 
 static size_t fork_slot(const struct tree *tree, uint32_t prefix, uint32_t frame)
 {
-	size_t i = hash_u64((uint64_t)prefix << 32 | frame) & tree->forks_mask;
+	uint64_t key = (uint64_t)prefix << 32 | frame;
+	size_t i = hash_salted(key, tree->salt) & tree->forks_mask;
 
 	while (tree->forks[i]) {
 		const struct tree_run *run = &tree->runs.data[tree->forks[i] - 1];
@@ -44,6 +45,8 @@ static bool forks_reserve(struct tree *tree)
 	forks = calloc(size, sizeof(*forks));
 	if (!forks)
 		return false;
+	if (!tree->forks)
+		tree->salt = hash_salt();
 	free(tree->forks);
 	tree->forks = forks;
 	tree->forks_mask = size - 1;

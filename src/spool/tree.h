@@ -30,6 +30,7 @@ struct tree {
 	VEC(struct tree_run) runs;	/* ascending */
 	uint32_t *forks;		/* open addressing by prefix and frame: run + 1, 0 = free */
 	size_t forks_mask;
+	uint64_t salt;			/* of the hash */
 };
 
 void tree_init(struct tree *tree);

@@ -54,6 +54,7 @@ struct frame_table {
 	VEC(struct frame_slot) slots;
 	uint32_t *index; /* slot + 1, 0 = free */
 	size_t mask;
+	uint64_t salt; /* of the hash */
 	VEC(uint32_t) live_user, live_kernel; /* unpinned ones that have an id */
 	uint32_t next_id;
 	uint32_t epoch; /* how often unpinned ones lost their ids */

@@ -17,10 +17,13 @@ static uint64_t file_hash(const struct spulse_module *module)
 {
 	uint64_t device = (uint64_t)spulse_module_device_major(module) << 32 |
 			  spulse_module_device_minor(module);
-	uint64_t hash = hash_bytes(spulse_module_path(module), spulse_module_path_len(module));
+	uint64_t salt = hash_salt();
+	uint64_t hash = hash_bytes(spulse_module_path(module), spulse_module_path_len(module),
+				   salt);
 
-	hash = hash_two(hash, hash_two(spulse_module_inode(module), device));
-	return hash_two(hash, spulse_module_inode_generation(module)) | 1ull << 63;
+	hash = hash_salted(hash ^ spulse_module_inode(module), salt);
+	hash = hash_salted(hash ^ device, salt);
+	return hash_salted(hash ^ spulse_module_inode_generation(module), salt) | 1ull << 63;
 }
 
 /* Annotations only ever grow in number: new ones are read, in a tail too. */

@@ -30,6 +30,8 @@ static bool strpool_grow(struct strpool *pool)
 			;
 		slots[at] = s;
 	}
+	if (!pool->slots)
+		pool->salt = hash_salt();
 	free(pool->slots);
 	pool->slots = slots;
 	pool->mask = count - 1;
@@ -38,13 +40,14 @@ static bool strpool_grow(struct strpool *pool)
 
 const char *strpool_get(struct strpool *pool, const char *bytes, size_t len)
 {
-	uint32_t hash = hash_bytes(bytes, len);
 	struct pool_string *s;
+	uint32_t hash;
 	size_t at;
 
 	if (len >= UINT32_MAX ||
 	    ((pool->count + 1) * 4 > (pool->slots ? pool->mask + 1 : 0) * 3 && !strpool_grow(pool)))
 		return NULL;
+	hash = hash_bytes(bytes, len, pool->salt);
 	for (at = hash & pool->mask; (s = pool->slots[at]); at = (at + 1) & pool->mask) {
 		if (s->hash == hash && s->len == len && !memcmp(s->bytes, bytes, len)) {
 			s->refs++;

@@ -14,6 +14,7 @@ struct strpool {
 	struct pool_string **slots;
 	size_t count;
 	size_t mask;
+	uint64_t salt; /* of the hash */
 };
 
 struct pool_string {

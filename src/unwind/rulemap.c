@@ -8,7 +8,7 @@ enum { FIRST_SLOTS = 64, MAX_RULES = 1 << 20 };
 
 static struct rulemap_slot *slot_of(const struct rulemap *map, uint64_t key)
 {
-	size_t i = hash_u64(key) & map->mask;
+	size_t i = hash_salted(key, map->salt) & map->mask;
 
 	while (map->slots[i].key != UINT64_MAX && map->slots[i].key != key)
 		i = (i + 1) & map->mask;
@@ -31,7 +31,11 @@ bool rulemap_get(const struct rulemap *map, uint64_t key, uint64_t *rule)
 static bool grow(struct rulemap *map)
 {
 	size_t slots = map->slots ? (map->mask + 1) * 2 : FIRST_SLOTS;
-	struct rulemap bigger = {.mask = slots - 1, .count = map->count};
+	struct rulemap bigger = {
+		.mask = slots - 1,
+		.count = map->count,
+		.salt = map->slots ? map->salt : hash_salt(),
+	};
 
 	bigger.slots = malloc(slots * sizeof(*bigger.slots));
 	if (!bigger.slots)

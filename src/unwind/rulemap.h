@@ -14,6 +14,7 @@
 struct rulemap {
 	struct rulemap_slot *slots;
 	size_t count, mask;
+	uint64_t salt; /* of the hash */
 };
 
 struct rulemap_slot {

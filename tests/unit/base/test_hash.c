@@ -10,6 +10,7 @@
 #include "base/hash.h"
 
 #include <string.h>
+#include <time.h>
 
 #include "failalloc.h"
 #include "random.h"
@@ -138,16 +139,65 @@ static void test_bytes_hash_by_length_and_content(void **state)
 
 	(void)state;
 	for (size_t len = 0; len <= 40; len++) {
-		assert_int_equal(hash_bytes(a, len), hash_bytes(b, len));
-		assert_int_equal(hash_bytes(a, len), hash_bytes(b + 1, len));
+		assert_int_equal(hash_bytes(a, len, 7), hash_bytes(b, len, 7));
+		assert_int_equal(hash_bytes(a, len, 7), hash_bytes(b + 1, len, 7));
+		assert_true(hash_bytes(a, len, 7) != hash_bytes(a, len, 8));
 		if (len)
-			assert_true(hash_bytes(a, len) != hash_bytes(a, len - 1));
+			assert_true(hash_bytes(a, len, 7) != hash_bytes(a, len - 1, 7));
 	}
 	for (int i = 0; i < 40; i++) {
 		b[i] = 1;
-		assert_true(hash_bytes(a, 40) != hash_bytes(b, 40));
+		assert_true(hash_bytes(a, 40, 7) != hash_bytes(b, 40, 7));
 		b[i] = 0;
 	}
+}
+
+enum { MANY = 60000, PLACES = 1 << 17 };
+
+static double seconds_to_add(const uint64_t *keys)
+{
+	struct u64map map = { 0 };
+	struct timespec begin, end;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &begin);
+	for (size_t i = 0; i < MANY; i++)
+		assert_true(u64map_set(&map, keys[i], i));
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
+	assert_int_equal(map.count, MANY);
+	u64map_release(&map);
+	return (end.tv_sec - begin.tv_sec) + (end.tv_nsec - begin.tv_nsec) / 1e9;
+}
+
+/* Those that meet in a table whose hash is known, and those that meet by any XOR with hash_u64. */
+static void choose_keys(uint64_t *known, uint64_t *mixed)
+{
+	uint64_t key = 0;
+
+	for (uint64_t i = 0; i < MANY; i++) {
+		do {
+			key++;
+		} while ((hash_salted(key, 0) & (PLACES - 1)) >= PLACES / 256);
+		known[i] = key;
+		mixed[i] = i << 46 | i << 14;
+	}
+	assert_int_equal(hash_u64(mixed[1] ^ 99) & 0xffff, hash_u64(mixed[777] ^ 99) & 0xffff);
+}
+
+static void test_chosen_keys_cost_no_more(void **state)
+{
+	static uint64_t any[MANY], known[MANY], mixed[MANY];
+	double fair, hostile[2];
+
+	(void)state;
+	for (uint64_t i = 0; i < MANY; i++)
+		any[i] = i * 97;
+	choose_keys(known, mixed);
+	fair = seconds_to_add(any);
+	hostile[0] = seconds_to_add(known);
+	hostile[1] = seconds_to_add(mixed);
+	print_message("%.4f s, chosen ones %.4f and %.4f s\n", fair, hostile[0], hostile[1]);
+	assert_true(hostile[0] < 40 * fair + 0.1);
+	assert_true(hostile[1] < 40 * fair + 0.1);
 }
 
 int main(void)
@@ -157,6 +207,7 @@ int main(void)
 		cmocka_unit_test(test_empty_map),
 		cmocka_unit_test(test_failed_growth_keeps_entries),
 		cmocka_unit_test(test_bytes_hash_by_length_and_content),
+		cmocka_unit_test(test_chosen_keys_cost_no_more),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

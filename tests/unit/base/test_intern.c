@@ -120,7 +120,7 @@ static void test_chosen_strings_cost_no_more(void **state)
 	for (size_t i = 0; i < NAMES; i++) {
 		do {
 			number++;
-		} while ((hash_bytes(&number, 8) & (PLACES - 1)) >= PLACES / 256);
+		} while ((hash_bytes(&number, 8, 0) & (PLACES - 1)) >= PLACES / 256);
 		memcpy(chosen[i], &number, 8);
 	}
 	fair = seconds_to_intern(any);

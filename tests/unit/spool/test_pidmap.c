@@ -65,7 +65,7 @@ static void test_chosen_pids_cost_no_more(void **state)
 	for (size_t i = 0; i < PIDS; i++) {
 		do {
 			pid++;
-		} while ((hash_u64(pid) & (PLACES - 1)) >= PLACES / 256);
+		} while ((hash_salted(pid, 0) & (PLACES - 1)) >= PLACES / 256);
 		chosen[i] = pid;
 	}
 	fair = seconds_to_add(any);
