@@ -14,6 +14,8 @@ def static_binary():
     whole = share(stacks, lambda names: names[-1] == "leaf" and "main" in names and
                   names[0] == "_start" and sum(n.startswith("level_") for n in names) == 200)
     check(whole >= 0.97, f"whole chains in only {whole:.0%}: {stacks[:2]}")
+    names = re.findall(r"samples  function\n(?:.*\n)*?\n", tool_ok("report", "static.spool"))[1]
+    check(0 < names.find(" main ") < names.find(" level_"), f"callers do not come first: {names}")
 
 
 def stripped_binary():

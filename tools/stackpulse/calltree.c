@@ -502,7 +502,8 @@ static int by_self(const void *a, const void *b, void *data)
 		return left->self < right->self ? 1 : -1;
 	if (left->total != right->total)
 		return left->total < right->total ? 1 : -1;
-	return strcmp(left->name, right->name);
+	/* As they were first met: callers before what they call. */
+	return left < right ? -1 : left > right;
 }
 
 static int by_total(const void *a, const void *b, void *data)
@@ -513,7 +514,7 @@ static int by_total(const void *a, const void *b, void *data)
 
 	if (left->total != right->total)
 		return left->total < right->total ? 1 : -1;
-	return by_self(a, b, data);
+	return left < right ? -1 : left > right;
 }
 
 uint32_t *calltree_ranking(const struct calltree *tree, bool total)
