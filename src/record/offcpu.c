@@ -19,6 +19,7 @@ struct waiting {
 	bool blocked;
 	bool truncated; /* its stack ends with the marker */
 	uint64_t since, carried;
+	uint64_t gone; /* when it was found to have ended, 0 = not yet */
 	VEC(uint32_t) frames;
 };
 
@@ -64,52 +65,15 @@ static struct waiting *find(struct rec_off_cpu *off, pid_t tid)
 	return slot ? &off->threads.data[*slot] : NULL;
 }
 
-static struct waiting *find_or_add(struct rec_off_cpu *off, pid_t pid, pid_t tid)
+static struct waiting *add(struct rec_off_cpu *off, pid_t pid, pid_t tid)
 {
 	const struct waiting fresh = { .pid = pid, .tid = tid };
-	struct waiting *w = find(off, tid);
 
-	if (w)
-		return w;
 	if (!vec_reserve(&off->threads, 1) ||
 	    !u64map_set(&off->of_tid, (uint32_t)tid, off->threads.len))
 		return NULL;
 	off->threads.data[off->threads.len++] = fresh;
 	return &vec_last(&off->threads);
-}
-
-int offcpu_sample(struct spulse_recorder *rec, struct rec_process *process,
-		  const struct perf_event *event, struct spulse_error **err)
-{
-	struct rec_off_cpu *off = rec->off_cpu;
-	uint64_t markers = rec->summary.truncated_frame_markers;
-	struct waiting *w;
-	size_t n = 1;
-	bool truncated;
-	int r;
-
-	if (!off)
-		return 0;
-	rec->frames[0] = off->frame;
-	r = sample_collect(rec, process, event, &n, err);
-	if (r < 0)
-		return r;
-	/* Counted for each sample that the wait becomes. */
-	truncated = rec->summary.truncated_frame_markers != markers;
-	rec->summary.truncated_frame_markers = markers;
-	w = find_or_add(off, event->pid, event->tid);
-	if (!w)
-		return err_no_memory(err);
-	w->frames.len = 0;
-	if (!vec_reserve(&w->frames, n))
-		return err_no_memory(err);
-	memcpy(w->frames.data, rec->frames, n * sizeof(uint32_t));
-	w->frames.len = n;
-	w->pid = event->pid;
-	w->since = event->time;
-	w->blocked = true;
-	w->truncated = truncated;
-	return 0;
 }
 
 static int write_wait(struct spulse_recorder *rec, struct waiting *w, uint64_t until,
@@ -143,6 +107,66 @@ static int write_wait(struct spulse_recorder *rec, struct waiting *w, uint64_t u
 	return r;
 }
 
+/*
+ * What is kept of a thread, to take its next wait. The id of one that ended unseen may have become
+ * another's: its last wait ends when it was missed.
+ */
+static int take(struct spulse_recorder *rec, const struct perf_event *event,
+		struct waiting **w_out, struct spulse_error **err)
+{
+	struct waiting *w = find(rec->off_cpu, event->tid);
+	int r = 0;
+
+	if (!w) {
+		w = add(rec->off_cpu, event->pid, event->tid);
+	} else if (w->gone && event->time > w->gone) {
+		if (w->blocked)
+			r = write_wait(rec, w, w->gone, err);
+		w->gone = w->carried = 0;
+	}
+	*w_out = w;
+	return w ? r : err_no_memory(err);
+}
+
+int offcpu_sample(struct spulse_recorder *rec, struct rec_process *process,
+		  const struct perf_event *event, struct spulse_error **err)
+{
+	struct rec_off_cpu *off = rec->off_cpu;
+	uint64_t markers = rec->summary.truncated_frame_markers;
+	struct waiting *w;
+	size_t n = 1;
+	bool truncated;
+	int r;
+
+	if (!off)
+		return 0;
+	rec->frames[0] = off->frame;
+	r = sample_collect(rec, process, event, &n, err);
+	if (r < 0)
+		return r;
+	/* Counted for each sample that the wait becomes. */
+	truncated = rec->summary.truncated_frame_markers != markers;
+	rec->summary.truncated_frame_markers = markers;
+	r = take(rec, event, &w, err);
+	if (r < 0)
+		return r;
+	w->frames.len = 0;
+	if (!vec_reserve(&w->frames, n))
+		return err_no_memory(err);
+	memcpy(w->frames.data, rec->frames, n * sizeof(uint32_t));
+	w->frames.len = n;
+	w->pid = event->pid;
+	w->since = event->time;
+	w->blocked = true;
+	w->truncated = truncated;
+	return 0;
+}
+
+static uint64_t ended_by(const struct waiting *w, uint64_t time)
+{
+	return w->gone && w->gone < time ? w->gone : time;
+}
+
 int offcpu_switch(struct spulse_recorder *rec, const struct perf_event *event,
 		  struct spulse_error **err)
 {
@@ -155,7 +179,16 @@ int offcpu_switch(struct spulse_recorder *rec, const struct perf_event *event,
 		w->blocked = !event->context_switch.preempt;
 		return 0;
 	}
-	return write_wait(rec, w, event->time, err);
+	return write_wait(rec, w, ended_by(w, event->time), err);
+}
+
+void offcpu_gone(struct spulse_recorder *rec, pid_t tid)
+{
+	struct waiting *w = rec->off_cpu ? find(rec->off_cpu, tid) : NULL;
+
+	/* What tells how its wait ended may still be in a ring. */
+	if (w && !w->gone)
+		w->gone = rec_monotonic_ns();
 }
 
 void offcpu_forget(struct spulse_recorder *rec, pid_t tid)
@@ -180,9 +213,12 @@ int offcpu_finish(struct spulse_recorder *rec, struct spulse_error **err)
 	uint64_t now = rec_monotonic_ns();
 	int r = 0;
 
-	for (size_t i = 0; off && i < off->threads.len && r == 0; i++)
-		if (off->threads.data[i].blocked)
-			r = write_wait(rec, &off->threads.data[i], now, err);
+	for (size_t i = 0; off && i < off->threads.len && r == 0; i++) {
+		struct waiting *w = &off->threads.data[i];
+
+		if (w->blocked)
+			r = write_wait(rec, w, ended_by(w, now), err);
+	}
 	return r;
 }
 

@@ -278,6 +278,8 @@ int offcpu_sample(struct spulse_recorder *rec, struct rec_process *process,
 		  const struct perf_event *event, struct spulse_error **err);
 int offcpu_switch(struct spulse_recorder *rec, const struct perf_event *event,
 		  struct spulse_error **err);
+/* The thread ended, though its end may not have been recorded: a wait of it does not go on. */
+void offcpu_gone(struct spulse_recorder *rec, pid_t tid);
 void offcpu_forget(struct spulse_recorder *rec, pid_t tid);
 /* Writes the waits that are not over. */
 int offcpu_finish(struct spulse_recorder *rec, struct spulse_error **err);

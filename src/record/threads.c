@@ -57,6 +57,7 @@ static void remove_at(struct spulse_recorder *rec, size_t i)
 {
 	struct rec_thread *thread = &rec->threads.data[i];
 
+	offcpu_gone(rec, thread->tid);
 	count(rec, thread->pid, -1);
 	u64map_remove(&rec->thread_of_tid, (uint32_t)thread->tid);
 	*thread = vec_pop(&rec->threads);

@@ -291,9 +291,11 @@ void recording_tell(const struct recording *recording,
 						       "waits");
 	counters_tell_drops(summary);
 	if (summary->lost_events)
-		tool_message("the kernel dropped %s records because we did not read fast enough; "
-			     "a lower -F or a smaller --stack-size helps",
-			     text_count(count, summary->lost_events));
+		tool_message("the kernel dropped %s records because we did not read fast enough%s; "
+			     "%s smaller --stack-size helps",
+			     text_count(count, summary->lost_events),
+			     recording->off_cpu ? ", waits among them" : "",
+			     recording->off_cpu ? "a" : "a lower -F or a");
 	if (recording->file->kept_old)
 		tool_message("the recording before it is %s.old", recording->file->path);
 	if (recording->file->regular && summary->samples)

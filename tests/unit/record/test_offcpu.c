@@ -8,8 +8,10 @@
 #include <cmocka.h>
 
 #include <string.h>
+#include <unistd.h>
 
 #include "offline.h"
+#include "record/recorder.h"
 
 static struct offline o;
 
@@ -137,6 +139,29 @@ static void a_wait_that_goes_on_at_the_end_counts_up_to_there(void **state)
 	assert_int_equal(o.summary.samples, o.summary.sample_events);
 }
 
+/* The records of how a wait ended and of the thread's end were lost. */
+static void a_wait_ends_when_the_thread_is_missed(void **state)
+{
+	uint64_t before = rec_monotonic_ns() - 5 * MS, missed;
+
+	(void)state;
+	switch_out(5, 6, before, false);
+	switch_out(5, 7, before, false);
+	offline_start(&o);
+	assert_int_equal(spulse_recorder_flush(o.recorder, NULL), 0);
+	assert_non_null(threads_add(o.recorder, 5, 6, false));
+	assert_non_null(threads_add(o.recorder, 5, 7, false));
+	threads_remove(o.recorder, 6);
+	threads_remove(o.recorder, 7);
+	missed = rec_monotonic_ns();
+	/* Its id is another's now. */
+	switch_out(5, 7, missed + 1, false);
+	switch_in(5, 7, missed + 1 + 3 * MS);
+	usleep(200000);
+	offline_finish(&o);
+	assert_in_range(o.summary.samples, 5 + 5 + 3, (missed - before) / MS * 2 + 3);
+}
+
 static void times_lie_within_the_wait(void **state)
 {
 	const struct spulse_sample *samples;
@@ -184,6 +209,7 @@ int main(void)
 		TEST(a_wait_that_began_before_has_no_stack_and_is_left_out),
 		TEST(a_thread_that_ends_does_not_wait_on),
 		TEST(a_wait_that_goes_on_at_the_end_counts_up_to_there),
+		TEST(a_wait_ends_when_the_thread_is_missed),
 		TEST(times_lie_within_the_wait),
 		TEST(nothing_of_it_unless_asked_for),
 		TEST(samples_on_a_cpu_stay_what_they_are),
