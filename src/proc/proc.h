@@ -107,7 +107,8 @@ int proc_stop_begin(struct proc_handle *handle, struct proc_stop **stop_out,
 const pid_t *proc_stop_tids(const struct proc_stop *stop, size_t *count);
 /* Why it was not stopped, for a log line; "" when it was. */
 const char *proc_stop_reason(const struct proc_stop *stop);
-/* Resumes; 0 or an error. Idempotent. */
+/* Resumes; 0 or an error. Idempotent. By the thread that began it, which has real-time priority
+ * meanwhile, where it may. */
 int proc_stop_end(struct proc_stop *stop, struct spulse_error **err);
 void proc_stop_free(struct proc_stop *stop); /* resumes too */
 

@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -183,23 +184,26 @@ static int in_child(int (*fn)(void))
 
 static void test_a_stop_waits_for_no_other_work(void **state)
 {
+	int policy = sched_getscheduler(0), nice_before = getpriority(PRIO_PROCESS, 0);
 	pid_t tracer = 0;
 	struct proc_handle *handle = NULL;
 	enum proc_stop_outcome outcome;
 	struct proc_stop *stop = NULL;
 
 	(void)state;
-	if (in_child(become_urgent))
+	if (in_child(become_urgent) || policy != SCHED_OTHER)
 		skip();
 	assert_int_equal(proc_handle_open(target.pid, &handle, NULL), 0);
 	assert_int_equal(proc_stop_begin(handle, &stop, &outcome, NULL), 0);
 	assert_int_equal(outcome, PROC_STOP_DONE);
 	assert_int_equal(proc_tracer_read(target.pid, target.pid, &tracer), 0);
 	assert_int_equal(sched_getscheduler(tracer), SCHED_FIFO | SCHED_RESET_ON_FORK);
+	assert_int_equal(sched_getscheduler(0), SCHED_FIFO);
+	assert_int_equal(proc_stop_end(stop, NULL), 0);
+	assert_int_equal(sched_getscheduler(0), policy);
+	assert_int_equal(getpriority(PRIO_PROCESS, 0), nice_before);
 	proc_stop_free(stop);
 	proc_handle_free(handle);
-	/* We ourselves are as we were. */
-	assert_int_equal(sched_getscheduler(0), SCHED_OTHER);
 }
 
 static int stop_by_signal(void)
