@@ -38,20 +38,21 @@ static size_t rest_of_header(const uint8_t *bytes, size_t offset_size)
 }
 
 /* Bytes of the length field, and what it says; 0 when there is no unit there. */
-static size_t read_length(const struct die_bytes *info, uint64_t at, uint64_t *length)
+static size_t read_length(const uint8_t *header, uint64_t left, uint64_t *length)
 {
 	size_t field = 4;
 
-	*length = load_u32(info->data + at);
+	*length = load_u32(header);
 	if (*length == UINT32_MAX) {
-		*length = load_u64(info->data + at + 4);
+		*length = load_u64(header + 4);
 		field = 12;
 	}
-	if (*length > info->len - at - field || *length < HEADER_MAX / 4)
+	if (*length > left - field || *length < HEADER_MAX / 4)
 		return 0;
 	return field;
 }
 
+/* Headers are copied: a page kept of each unit would be much of what one lookup needs. */
 static bool list_units(struct die_file *file)
 {
 	VEC(struct die_place) places = { 0 };
@@ -59,14 +60,16 @@ static bool list_units(struct die_file *file)
 	bool done = true;
 
 	while (file->info.len - at >= HEADER_MAX / 2 && done) {
-		uint64_t length;
+		uint64_t left = file->info.len - at, length;
+		uint8_t bytes[HEADER_MAX] = { 0 };
 		size_t field, header;
 
-		done = memelf_touch(file->elf, ".debug_info", at, HEADER_MAX);
-		field = done ? read_length(&file->info, at, &length) : 0;
+		done = memelf_peek(file->elf, ".debug_info", at, bytes,
+				   MIN(left, sizeof(bytes)));
+		field = done ? read_length(bytes, left, &length) : 0;
 		if (!field)
 			break;
-		header = rest_of_header(file->info.data + at + field, field == 12 ? 8 : 4);
+		header = rest_of_header(bytes + field, field == 12 ? 8 : 4);
 		done = vec_push(&places, (struct die_place){
 				at, at + field + length, header ? at + field + header : 0 });
 		at += field + length;

@@ -58,9 +58,10 @@ static int load_sections(struct image *image, struct memelf *elf, bool lazy,
 	return memelf_build(elf, image_machine(image), parts, n, err);
 }
 
-void dwarf_reader_open(struct dwarf_reader *reader, const struct dwarf_info *info)
+void dwarf_reader_open(struct dwarf_reader *reader, struct dwarf_info *info)
 {
 	*reader = (struct dwarf_reader){ .info = info };
+	reader->rows.tables = &reader->tables;
 	die_reader_open(&reader->dies, &info->file, info->alt.elf ? &info->alt : NULL);
 }
 
@@ -78,9 +79,24 @@ Dwarf *dwarf_reader_libdw(struct dwarf_reader *reader)
 	return reader->dwarf;
 }
 
+/* What a reader made stays as long as the info. */
+static void keep_tables(struct dwarf_reader *reader)
+{
+	struct dwarf_info *info = reader->info;
+
+	if (!reader->tables.chunk)
+		return;
+	pthread_mutex_lock(&info->texts_lock);
+	if (!vec_push(&info->tables, reader->tables))
+		log_debug("out of memory: tables of debug information are never freed");
+	pthread_mutex_unlock(&info->texts_lock);
+}
+
 void dwarf_reader_close(struct dwarf_reader *reader)
 {
+	keep_tables(reader);
 	die_reader_close(&reader->dies);
+	vec_free(&reader->rows.program);
 	vec_free(&reader->rows.rows);
 	vec_free(&reader->rows.sequences);
 	dwarf_end(reader->dwarf);
@@ -159,8 +175,6 @@ bool dwarf_info_set_places(struct dwarf_info *info, const char *program_path, co
 
 static void unit_release(struct dwarf_unit *unit)
 {
-	for (uint32_t i = 0; i < unit->function_count; i++)
-		dwarf_inlines_free(unit->functions[i].inlines);
 	free(unit->functions);
 	spans_release(&unit->spans);
 	line_table_release(&unit->lines);
@@ -177,6 +191,9 @@ void dwarf_info_free(struct dwarf_info *info)
 	spans_release(&info->unit_spans);
 	spans_release(&info->scanned_spans);
 	interner_release(&info->texts);
+	for (size_t i = 0; i < info->tables.len; i++)
+		arena_release(&info->tables.data[i]);
+	vec_free(&info->tables);
 	die_file_close(&info->file);
 	die_file_close(&info->alt);
 	memelf_release(&info->elf);

@@ -57,9 +57,11 @@ enum { ROW_NO_FILE = UINT16_MAX - 1, ROW_END = UINT16_MAX };
 
 /* Memory that is used for one unit after another. */
 struct row_buffer {
+	VEC(uint8_t) program;
 	VEC(struct dwarf_row) rows;
 	VEC(uint32_t) sequences; /* index of each first row */
 	bool unsorted;		 /* a sequence lies before an earlier one */
+	struct arena *tables;	 /* where the sorted rows go; NULL: they are the table's own */
 };
 
 struct line_file {
@@ -74,8 +76,10 @@ struct line_table {
 	const char *unit_folder; /* NULL without one */
 	VEC(const char *) folders;
 	VEC(struct line_file) files;
+	struct arena names; /* of both, unless they lie in the sections */
 	struct dwarf_row *rows; /* by address */
 	uint32_t row_count;
+	bool owns_rows;
 	bool failed; /* memory ran out */
 };
 
@@ -101,8 +105,9 @@ struct dwarf_info {
 	struct spans unit_spans;    /* as .debug_aranges has them */
 	struct spans scanned_spans; /* as the units have them; for what the former lack */
 	bool scanned; /* the units themselves were asked what they cover */
-	pthread_mutex_t texts_lock;
+	pthread_mutex_t texts_lock; /* of the next two */
 	struct interner texts; /* paths of source files, and names that lay in .debug_info */
+	VEC(struct arena) tables; /* of readers that were closed */
 	uint64_t table_bytes;
 	struct image *package; /* of split DWARF, or NULL */
 	char *folder;	       /* of the program, or NULL */
@@ -110,9 +115,13 @@ struct dwarf_info {
 	uint32_t splits_missing; /* units whose functions could not be found; atomic */
 };
 
-/* What one thread has open of a dwarf_info; never shared. */
+/*
+ * What one thread has open of a dwarf_info; never shared. Its tables are not freed one by one, and
+ * many small blocks of a thread's heap would cost a system call each.
+ */
 struct dwarf_reader {
-	const struct dwarf_info *info; /* NULL: not open */
+	struct dwarf_info *info; /* NULL: not open */
+	struct arena tables;
 	struct die_reader dies;
 	struct row_buffer rows;
 	Elf *elf;
@@ -140,7 +149,7 @@ void dwarf_info_free(struct dwarf_info *info);
 bool dwarf_info_set_places(struct dwarf_info *info, const char *program_path, const char *sysroot,
 			   struct image *package);
 
-void dwarf_reader_open(struct dwarf_reader *reader, const struct dwarf_info *info);
+void dwarf_reader_open(struct dwarf_reader *reader, struct dwarf_info *info);
 void dwarf_reader_close(struct dwarf_reader *reader);
 /* Opens libdw on the same bytes, if it is not yet; NULL when it cannot be. */
 Dwarf *dwarf_reader_libdw(struct dwarf_reader *reader);
@@ -155,7 +164,6 @@ void dwarf_fill_unit(struct dwarf_info *info, struct dwarf_reader *reader,
 /* Reads the calls inlined into the function at an address of a filled unit; once. */
 void dwarf_fill_function(struct dwarf_info *info, struct dwarf_reader *reader,
 			 struct dwarf_unit *unit, uint64_t address);
-void dwarf_inlines_free(struct dwarf_inlines *inlines);
 /* Levels over an address whose function was filled, innermost first; returns their number. */
 size_t dwarf_lookup(const struct dwarf_info *info, struct dwarf_unit *unit, uint64_t address,
 		    struct dwarf_level levels[DWARF_LEVELS_MAX]);

@@ -22,6 +22,7 @@ struct inline_walk {
 	struct dwarf_info *info;
 	const struct die_unit *unit;
 	struct die_reader *reader;
+	struct arena *tables;
 	struct cursor c;
 	VEC(struct dwarf_node) nodes;
 	VEC(struct span_range) ranges;
@@ -216,20 +217,39 @@ static void walk_calls(struct inline_walk *walk, uint32_t parent, uint32_t depth
 	}
 }
 
+/* Exactly what is needed: spans are built in room for twice as many. */
+static bool keep_spans(struct arena *tables, struct spans *kept, const struct spans *spans)
+{
+	kept->count = spans->count;
+	kept->starts = arena_alloc(tables, spans->count * sizeof(*spans->starts));
+	kept->ids = arena_alloc(tables, spans->count * sizeof(*spans->ids));
+	if (!kept->starts || !kept->ids)
+		return false;
+	if (spans->count) {
+		memcpy(kept->starts, spans->starts, spans->count * sizeof(*spans->starts));
+		memcpy(kept->ids, spans->ids, spans->count * sizeof(*spans->ids));
+	}
+	return true;
+}
+
 static struct dwarf_inlines *keep(struct inline_walk *walk, const struct origin *own)
 {
 	struct dwarf_inlines *inlines =
-		malloc(sizeof(*inlines) + walk->nodes.len * sizeof(inlines->nodes[0]));
+		arena_alloc(walk->tables,
+			    sizeof(*inlines) + walk->nodes.len * sizeof(inlines->nodes[0]));
+	struct spans spans;
+	bool kept;
 
 	if (!inlines)
 		return NULL;
 	*inlines = (struct dwarf_inlines){ .name = own->name, .declared_line = own->line,
 					   .declared_column = clip16(own->column),
 					   .node_count = walk->nodes.len };
-	if (!spans_build(&inlines->spans, walk->ranges.data, walk->ranges.len)) {
-		free(inlines);
+	kept = spans_build(&spans, walk->ranges.data, walk->ranges.len) &&
+	       keep_spans(walk->tables, &inlines->spans, &spans);
+	spans_release(&spans);
+	if (!kept)
 		return NULL;
-	}
 	if (walk->nodes.len)
 		memcpy(inlines->nodes, walk->nodes.data,
 		       walk->nodes.len * sizeof(inlines->nodes[0]));
@@ -263,10 +283,10 @@ static struct dwarf_inlines *read_function(struct inline_walk *walk, uint64_t pl
 	return inlines;
 }
 
-static void fill(struct dwarf_info *info, struct die_reader *reader, size_t index,
-		 struct dwarf_function *function)
+static void fill(struct dwarf_info *info, struct die_reader *reader, struct arena *tables,
+		 size_t index, struct dwarf_function *function)
 {
-	struct inline_walk walk = { .info = info, .reader = reader,
+	struct inline_walk walk = { .info = info, .reader = reader, .tables = tables,
 				    .ranges_max = 65536 + info->elf.size / 2 };
 
 	walk.unit = die_reader_unit(reader, false, index);
@@ -295,18 +315,10 @@ void dwarf_fill_function(struct dwarf_info *info, struct dwarf_reader *reader,
 		struct die_reader dies;
 
 		die_reader_open(&dies, &unit->split->file, NULL);
-		fill(info, &dies, unit->split->unit, function);
+		fill(info, &dies, &reader->tables, unit->split->unit, function);
 		die_reader_close(&dies);
 		return;
 	}
 	die_reader_trim(&reader->dies);
-	fill(info, &reader->dies, unit - info->units, function);
-}
-
-void dwarf_inlines_free(struct dwarf_inlines *inlines)
-{
-	if (!inlines)
-		return;
-	spans_release(&inlines->spans);
-	free(inlines);
+	fill(info, &reader->dies, &reader->tables, unit - info->units, function);
 }

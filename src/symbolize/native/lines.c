@@ -173,18 +173,19 @@ static bool read_header(struct line_table *table, struct program *p)
 
 /* ---- the program ---- */
 
-struct state {
+/* Where rows go; the registers are apart from it so that they need not be in memory. */
+struct sequence_state {
 	struct row_buffer *buffer;
-	uint64_t address, file, line, column;
-	uint32_t op_index;
 	bool skipped; /* the sequence does not lie in code: see find_code_range() */
 	bool open;    /* the sequence has rows */
 };
 
-static struct state fresh_state(struct row_buffer *buffer)
-{
-	return (struct state){ .buffer = buffer, .file = 1, .line = 1 };
-}
+struct registers {
+	uint64_t address, file, line, column;
+	uint32_t op_index;
+};
+
+static const struct registers fresh_registers = { .file = 1, .line = 1 };
 
 static bool says_the_same(const struct dwarf_row *a, const struct dwarf_row *b)
 {
@@ -215,52 +216,55 @@ static bool push_row(struct row_buffer *buffer, const struct dwarf_row *row, boo
 	return true;
 }
 
-static void add_row(struct line_table *table, struct state *s, bool end)
+static void add_row(struct line_table *table, struct sequence_state *s, struct registers at,
+		    bool end)
 {
 	const struct dwarf_info *info = table->info;
-	struct dwarf_row row = { .file = MIN(s->file, ROW_NO_FILE), .line = clip32(s->line),
-				 .column = MIN(s->column, UINT16_MAX) };
+	struct dwarf_row row = { .file = MIN(at.file, ROW_NO_FILE), .line = clip32(at.line),
+				 .column = MIN(at.column, UINT16_MAX) };
 	bool first = !s->open;
 
 	if (first)
-		s->skipped = s->address < info->base || s->address >= info->code_end;
-	s->open = true;
-	if (s->skipped || (end && first) || s->address < info->base)
+		s->skipped = at.address < info->base || at.address >= info->code_end;
+	s->open = !end;
+	if (s->skipped || (end && first) || at.address < info->base)
 		return;
-	row.address = MIN(s->address - info->base, UINT32_MAX);
+	row.address = MIN(at.address - info->base, UINT32_MAX);
 	if (end)
 		row = (struct dwarf_row){ .address = row.address, .file = ROW_END };
 	if (!push_row(s->buffer, &row, first))
 		table->failed = true;
 }
 
-static void advance(const struct program *p, struct state *s, uint64_t operations)
+static inline void advance(const struct program *p, struct registers *r, uint64_t operations)
 {
-	if (p->max_ops == 1) {
-		s->address += p->min_length * operations;
+	if (likely(p->max_ops == 1)) {
+		r->address += p->min_length * operations;
 		return;
 	}
-	operations += s->op_index;
-	s->address += p->min_length * (operations / p->max_ops);
-	s->op_index = operations % p->max_ops;
+	operations += r->op_index;
+	r->address += p->min_length * (operations / p->max_ops);
+	r->op_index = operations % p->max_ops;
 }
 
-static void run_extended(struct line_table *table, struct program *p, struct state *s)
+static inline void run_extended(struct line_table *table, struct cursor *from,
+				struct sequence_state *s, struct registers *r)
 {
-	uint64_t length = take_uleb(&p->c);
-	struct cursor c = p->c;
+	uint64_t length = take_uleb(from);
+	struct cursor c = *from;
 	struct line_file file;
 
-	skip_bytes(&p->c, length);
-	c.end = p->c.at;
+	skip_bytes(from, length);
+	c.end = from->at;
 	switch (take_fixed(&c, 1)) {
 	case DW_LNE_end_sequence:
-		add_row(table, s, true);
-		*s = fresh_state(s->buffer);
+		add_row(table, s, *r, true);
+		s->skipped = false;
+		*r = fresh_registers;
 		break;
 	case DW_LNE_set_address:
-		s->address = take_fixed(&c, MIN((size_t)(c.end - c.at), (size_t)8));
-		s->op_index = 0;
+		r->address = take_fixed(&c, MIN((size_t)(c.end - c.at), (size_t)8));
+		r->op_index = 0;
 		break;
 	case DW_LNE_define_file:
 		file = (struct line_file){ .name = take_string(&c), .id = UINT32_MAX };
@@ -272,33 +276,32 @@ static void run_extended(struct line_table *table, struct program *p, struct sta
 	}
 }
 
-static void run_standard(struct line_table *table, struct program *p, struct state *s,
-			 unsigned int opcode)
+static inline void run_standard(struct line_table *table, const struct program *p,
+				struct cursor *c, struct sequence_state *s, struct registers *r,
+				unsigned int opcode)
 {
-	struct cursor *c = &p->c;
-
 	switch (opcode) {
 	case DW_LNS_copy:
-		add_row(table, s, false);
+		add_row(table, s, *r, false);
 		break;
 	case DW_LNS_advance_pc:
-		advance(p, s, take_uleb(c));
+		advance(p, r, take_uleb(c));
 		break;
 	case DW_LNS_advance_line:
-		s->line += take_sleb(c);
+		r->line += take_sleb(c);
 		break;
 	case DW_LNS_set_file:
-		s->file = take_uleb(c);
+		r->file = take_uleb(c);
 		break;
 	case DW_LNS_set_column:
-		s->column = take_uleb(c);
+		r->column = take_uleb(c);
 		break;
 	case DW_LNS_const_add_pc:
-		advance(p, s, (255 - p->opcode_base) / p->line_range);
+		advance(p, r, (255 - p->opcode_base) / p->line_range);
 		break;
 	case DW_LNS_fixed_advance_pc:
-		s->address += take_fixed(c, 2);
-		s->op_index = 0;
+		r->address += take_fixed(c, 2);
+		r->op_index = 0;
 		break;
 	case DW_LNS_negate_stmt:
 	case DW_LNS_set_basic_block:
@@ -311,38 +314,88 @@ static void run_standard(struct line_table *table, struct program *p, struct sta
 	}
 }
 
-static void run_program(struct line_table *table, struct program *p, struct row_buffer *buffer)
-{
-	struct state s = fresh_state(buffer);
+/* What special opcodes do, by opcode: two divisions for each row are much of the whole. */
+struct special {
+	uint8_t operations;
+	int16_t line;
+};
 
-	while (p->c.at < p->c.end && !p->c.broken && !table->failed) {
-		unsigned int opcode = *p->c.at++;
+static void list_specials(const struct program *p, struct special specials[256])
+{
+	for (unsigned int i = p->opcode_base; i < 256; i++)
+		specials[i] = (struct special){
+			(i - p->opcode_base) / p->line_range,
+			p->line_base + (int)((i - p->opcode_base) % p->line_range),
+		};
+}
+
+static void run_program(struct line_table *table, const struct program *p,
+			struct row_buffer *buffer)
+{
+	struct sequence_state s = { .buffer = buffer };
+	struct registers r = fresh_registers;
+	struct cursor c = p->c;
+	struct special specials[256];
+
+	list_specials(p, specials);
+	while (c.at < c.end && !c.broken && !table->failed) {
+		unsigned int opcode = *c.at++;
 
 		if (opcode >= p->opcode_base) {
-			opcode -= p->opcode_base;
-			advance(p, &s, opcode / p->line_range);
-			s.line += (int64_t)p->line_base + (int)(opcode % p->line_range);
-			add_row(table, &s, false);
+			advance(p, &r, specials[opcode].operations);
+			r.line += specials[opcode].line;
+			add_row(table, &s, r, false);
 		} else if (opcode) {
-			run_standard(table, p, &s, opcode);
+			run_standard(table, p, &c, &s, &r, opcode);
 		} else {
-			run_extended(table, p, &s);
+			run_extended(table, &c, &s, &r);
 		}
 	}
 }
 
-/* Makes sure that the whole program was read. */
-static bool touch_program(const struct dwarf_info *info, const uint8_t *bytes, size_t len,
-			  uint64_t offset)
+/*
+ * A program's bytes: the section's own, or copied to where the next program will be, as nothing
+ * is looked at again. NULL when there are none.
+ */
+static const uint8_t *program_bytes(const struct dwarf_info *info, uint64_t offset,
+				    struct row_buffer *buffer, size_t *len)
 {
+	const uint8_t *bytes = memelf_find(&info->elf, ".debug_line", len);
+	uint8_t head[12];
 	uint64_t length;
 
-	if (len - offset < 12 || !memelf_touch(&info->elf, ".debug_line", offset, 12))
-		return false;
-	length = load_u32(bytes + offset);
+	if (!bytes || offset >= *len)
+		return NULL;
+	*len -= offset;
+	if (!memelf_is_lazy(&info->elf, ".debug_line"))
+		return bytes + offset;
+	if (!memelf_peek(&info->elf, ".debug_line", offset, head, sizeof(head)))
+		return NULL;
+	length = load_u32(head);
 	if (length == UINT32_MAX)
-		length = load_u64(bytes + offset + 4);
-	return memelf_touch(&info->elf, ".debug_line", offset, MIN(length, len) + 12);
+		length = load_u64(head + 4);
+	*len = MIN(*len, MIN(length, (uint64_t)*len) + sizeof(head));
+	if (!vec_reserve(&buffer->program, *len) ||
+	    !memelf_peek(&info->elf, ".debug_line", offset, buffer->program.data, *len))
+		return NULL;
+	return buffer->program.data;
+}
+
+/* Keeps a name that lies in the buffer. */
+static bool keep_name(struct line_table *table, const uint8_t *bytes, size_t len,
+		      const char **name)
+{
+	if ((uintptr_t)*name - (uintptr_t)bytes < len)
+		*name = arena_strndup(&table->names, *name, strlen(*name));
+	return *name;
+}
+
+static void keep_names(struct line_table *table, const uint8_t *bytes, size_t len)
+{
+	for (size_t i = 0; i < table->folders.len && !table->failed; i++)
+		table->failed = !keep_name(table, bytes, len, &table->folders.data[i]);
+	for (size_t i = 0; i < table->files.len && !table->failed; i++)
+		table->failed = !keep_name(table, bytes, len, &table->files.data[i].name);
 }
 
 void line_table_read(struct line_table *table, struct dwarf_info *info, uint64_t offset,
@@ -350,17 +403,18 @@ void line_table_read(struct line_table *table, struct dwarf_info *info, uint64_t
 {
 	struct program p = { .version = 0 };
 	size_t len;
-	const uint8_t *bytes = memelf_find(&info->elf, ".debug_line", &len);
+	const uint8_t *bytes = program_bytes(info, offset, buffer, &len);
 
 	*table = (struct line_table){ .info = info, .unit_folder = unit_folder };
-	if (!bytes || offset >= len || !touch_program(info, bytes, len, offset))
+	if (!bytes)
 		return;
-	p.c = (struct cursor){ .at = bytes + offset, .end = bytes + len };
-	if (!read_header(table, &p))
-		return;
+	p.c = (struct cursor){ .at = bytes, .end = bytes + len };
 	buffer->rows.len = buffer->sequences.len = 0;
 	buffer->unsorted = false;
-	run_program(table, &p, buffer);
+	if (read_header(table, &p))
+		run_program(table, &p, buffer);
+	if (bytes == buffer->program.data)
+		keep_names(table, bytes, len);
 	if (!table->failed)
 		line_table_sort(table, buffer);
 }
@@ -369,7 +423,9 @@ void line_table_release(struct line_table *table)
 {
 	vec_free(&table->folders);
 	vec_free(&table->files);
-	free(table->rows);
+	arena_release(&table->names);
+	if (table->owns_rows)
+		free(table->rows);
 }
 
 /* ---- files ---- */

@@ -243,6 +243,52 @@ bool memelf_touch(const struct memelf *elf, const char *name, uint64_t offset, u
 	return true;
 }
 
+static bool peek_lazy(const struct memelf_lazy *lazy, uint64_t offset, void *to, size_t len)
+{
+	struct spulse_error *error = NULL;
+
+	if (offset > lazy->size || len > lazy->size - offset)
+		return false;
+	if (image_read(lazy->image, lazy->file_offset + offset, to, len, &error) < 0) {
+		spulse_error_free(error);
+		return false;
+	}
+	return true;
+}
+
+bool memelf_is_lazy(const struct memelf *elf, const char *name)
+{
+	for (size_t i = 0; i < elf->lazy_count; i++)
+		if (!strcmp(elf->lazy[i].name, name))
+			return true;
+	return false;
+}
+
+bool memelf_peek(const struct memelf *elf, const char *name, uint64_t offset, void *to, size_t len)
+{
+	const uint8_t *bytes;
+	size_t size;
+
+	for (size_t i = 0; i < elf->lazy_count; i++)
+		if (!strcmp(elf->lazy[i].name, name))
+			return peek_lazy(&elf->lazy[i], offset, to, len);
+	bytes = memelf_find(elf, name, &size);
+	if (!bytes || offset > size || len > size - offset)
+		return false;
+	memcpy(to, bytes + offset, len);
+	return true;
+}
+
+void memelf_expect_all(const struct memelf *elf)
+{
+#ifdef MADV_HUGEPAGE
+	if (elf->base && elf->lazy_count)
+		madvise(elf->base, elf->size, MADV_HUGEPAGE);
+#else
+	(void)elf;
+#endif
+}
+
 void memelf_forget(const struct memelf *elf, const char *name)
 {
 	uintptr_t page = sysconf(_SC_PAGESIZE);

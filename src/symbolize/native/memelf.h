@@ -44,6 +44,15 @@ const uint8_t *memelf_find(const struct memelf *elf, const char *name, size_t *l
  * it. False when it could not be read: those bytes are zero.
  */
 bool memelf_touch(const struct memelf *elf, const char *name, uint64_t offset, uint64_t len);
+/* Whether a section is read where it is touched. */
+bool memelf_is_lazy(const struct memelf *elf, const char *name);
+/* Copies bytes of a section and keeps nothing. False when they cannot be read. */
+bool memelf_peek(const struct memelf *elf, const char *name, uint64_t offset, void *to, size_t len);
+/*
+ * Says that most of the lazy sections will be touched: the kernel may then use large pages, which
+ * cost a fraction of as many small ones.
+ */
+void memelf_expect_all(const struct memelf *elf);
 /* Gives back the memory of a lazy section, which is read again where it is touched again. */
 void memelf_forget(const struct memelf *elf, const char *name);
 void memelf_release(struct memelf *elf);

@@ -150,6 +150,27 @@ static int compare_tasks(const void *a, const void *b)
 	return x->first < y->first ? -1 : x->first > y->first;
 }
 
+/* Tells of files whose units are needed nearly all; tasks are in their order. */
+static void expect_units(const struct team *team)
+{
+	size_t i = 0;
+
+	while (i < team->units.len) {
+		const struct unit_task *tasks = team->units.data;
+		const struct program *program = tasks[i].program;
+		const struct dwarf_unit *last = NULL;
+		uint64_t bytes = 0;
+
+		for (; i < team->units.len && tasks[i].program == program; i++) {
+			if (tasks[i].unit != last && tasks[i].unit->state == UNIT_EMPTY)
+				bytes += tasks[i].unit->end - tasks[i].unit->start;
+			last = tasks[i].unit;
+		}
+		if (bytes >= program->dwarf->file.info.len / 4 * 3)
+			memelf_expect_all(&program->dwarf->elf);
+	}
+}
+
 /* Lookups need no more than what was made of the units. */
 static void forget_units(const struct team *team)
 {
@@ -178,6 +199,7 @@ void native_store_prepare(struct native_store *store, const struct native_place 
 		if (team.units.len)
 			qsort(team.units.data, team.units.len, sizeof(*team.units.data),
 			      compare_tasks);
+		expect_units(&team);
 		run_team(&team, fill_units, team.units.len, threads);
 		forget_units(&team);
 	}

@@ -80,10 +80,12 @@ static bool merge(struct dwarf_row *rows, size_t *n, const struct row_buffer *bu
 
 void line_table_sort(struct line_table *table, const struct row_buffer *buffer)
 {
-	struct dwarf_row *rows = malloc((buffer->rows.len + 1) * sizeof(*rows));
-	size_t n = 0;
+	size_t n = 0, size = (buffer->rows.len + 1) * sizeof(struct dwarf_row);
+	struct dwarf_row *rows =
+		buffer->tables ? arena_alloc(buffer->tables, size) : malloc(size);
 
 	table->failed = !rows || buffer->rows.len > UINT32_MAX || !merge(rows, &n, buffer);
 	table->rows = rows;
+	table->owns_rows = !buffer->tables;
 	table->row_count = table->failed ? 0 : n;
 }

@@ -245,7 +245,7 @@ static bool find_unit(struct split *split, Dwarf *dwarf, const struct skeleton *
 static bool open_unit(struct split *split, const struct skeleton *skeleton)
 {
 	/* Only the bytes matter to the reader: it needs no second set of sections. */
-	const struct dwarf_info alone = { .elf = split->elf };
+	struct dwarf_info alone = { .elf = split->elf };
 	struct dwarf_reader reader;
 	Dwarf *dwarf;
 	bool done;

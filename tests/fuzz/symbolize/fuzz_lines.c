@@ -24,6 +24,7 @@ static void read_lines(struct dwarf_info *info)
 	for (size_t i = 0; i < table.row_count && i < 64; i++)
 		line_table_path(&table, table.rows[i].file);
 	line_table_release(&table);
+	vec_free(&buffer.program);
 	vec_free(&buffer.rows);
 	vec_free(&buffer.sequences);
 }

@@ -110,6 +110,7 @@ static void compare_unit(struct tally *tally, struct dwarf_info *info, Dwarf_Die
 	compare_rows(tally, &table, lines, count);
 	tally->units++;
 	line_table_release(&table);
+	vec_free(&buffer.program);
 	vec_free(&buffer.rows);
 	vec_free(&buffer.sequences);
 }
