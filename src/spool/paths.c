@@ -34,7 +34,7 @@ static bool reserve_frames(struct paths *paths, size_t depth)
 const uint32_t *paths_get_slow(struct paths *paths, const struct spulse_source *source,
 			       uint32_t node)
 {
-	uint32_t depth = source->depths.data[node];
+	uint32_t depth = source_depth(source, node);
 	uint32_t *frames;
 
 	if (!reserve_nodes(paths, source->nodes.len) || !reserve_frames(paths, depth))

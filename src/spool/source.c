@@ -28,6 +28,7 @@ void source_release(struct spulse_source *source)
 	vec_free(&source->epochs);
 	vec_free(&source->nodes);
 	vec_free(&source->depths);
+	vec_free(&source->deep);
 	vec_free(&source->threads);
 	vec_free(&source->pythons);
 	vec_free(&source->sorted_processes);
@@ -152,7 +153,24 @@ bool source_add_frame(struct spulse_source *source, const struct spulse_frame *f
 
 bool source_reserve_nodes(struct spulse_source *source, size_t count)
 {
-	return vec_reserve(&source->nodes, count) && vec_reserve(&source->depths, count);
+	return vec_reserve(&source->nodes, count) && vec_reserve(&source->depths, count) &&
+	       vec_reserve(&source->deep, count);
+}
+
+uint32_t source_deep_depth(const struct spulse_source *source, uint32_t node)
+{
+	const struct deep_node *deep = source->deep.data;
+	size_t first = 0, end = source->deep.len;
+
+	while (end - first > 1) {
+		size_t middle = first + (end - first) / 2;
+
+		if (deep[middle].id <= node)
+			first = middle;
+		else
+			end = middle;
+	}
+	return deep[first].depth;
 }
 
 bool source_add_node(struct spulse_source *source, uint32_t prefix, uint32_t frame)

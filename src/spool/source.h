@@ -31,6 +31,13 @@ struct frame_epoch {
 	uint32_t first_frame, modules;
 };
 
+enum { DEPTH_IN_DEEP = UINT16_MAX };
+
+/* A node with more above it than 16 bits count: hardly any recording has one. */
+struct deep_node {
+	uint32_t id, depth;
+};
+
 /* Modules with a range, for binding addresses, in levels that get shorter: see bind.c. */
 struct bind_level;
 struct bind_index {
@@ -62,7 +69,8 @@ struct spulse_source {
 	VEC(struct spulse_frame) frames;
 	VEC(struct frame_epoch) epochs;
 	VEC(struct spulse_stack_node) nodes;
-	VEC(uint32_t) depths;
+	VEC(uint16_t) depths; /* of nodes, or DEPTH_IN_DEEP */
+	VEC(struct deep_node) deep; /* by id */
 	VEC(struct spulse_thread) threads;
 	VEC(struct spulse_python_runtime) pythons;
 	VEC(struct spulse_annotation) annotations;
@@ -91,12 +99,27 @@ bool source_add_frame(struct spulse_source *source, const struct spulse_frame *f
 bool source_pin(const struct spulse_module *module, uint64_t value, struct spulse_frame *frame);
 bool source_add_node(struct spulse_source *source, uint32_t prefix, uint32_t frame);
 bool source_reserve_nodes(struct spulse_source *source, size_t count);
-/* The same where there is room. */
+uint32_t source_deep_depth(const struct spulse_source *source, uint32_t node);
+
+/* Frames of the stack that ends with the node. */
+static inline uint32_t source_depth(const struct spulse_source *source, uint32_t node)
+{
+	uint32_t depth = source->depths.data[node];
+
+	return likely(depth != DEPTH_IN_DEEP) ? depth : source_deep_depth(source, node);
+}
+
+/* As source_add_node() where there is room. */
 static inline void source_push_node(struct spulse_source *source, uint32_t prefix, uint32_t frame)
 {
-	uint32_t above = prefix == NODE_ROOT ? 0 : source->depths.data[prefix];
+	uint32_t depth = prefix == NODE_ROOT ? 1 : source_depth(source, prefix) + 1;
 
-	source->depths.data[source->depths.len++] = above + 1;
+	if (unlikely(depth >= DEPTH_IN_DEEP)) {
+		source->deep.data[source->deep.len++] =
+			(struct deep_node){ source->nodes.len, depth };
+		depth = DEPTH_IN_DEEP;
+	}
+	source->depths.data[source->depths.len++] = depth;
 	source->nodes.data[source->nodes.len++] = (struct spulse_stack_node){ prefix, frame };
 }
 bool source_add_thread(struct spulse_source *source, struct spulse_thread thread);

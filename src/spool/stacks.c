@@ -95,7 +95,7 @@ int spulse_stacks_frame_ids(struct spulse_stacks *stacks, const uint32_t **ids_o
 	*ids_out = paths_get(&stacks->paths, source, node);
 	if (!*ids_out)
 		return err_no_memory(err);
-	*count_out = source->depths.data[node];
+	*count_out = source_depth(source, node);
 	return 0;
 }
 
@@ -140,7 +140,7 @@ struct spulse_stack_key spulse_stack_key(const struct spulse_stack *stack)
 
 uint32_t spulse_stack_depth(const struct spulse_stack *stack)
 {
-	return stack->source->depths.data[stack->node];
+	return source_depth(stack->source, stack->node);
 }
 
 const struct spulse_source *spulse_stack_source(const struct spulse_stack *stack)
