@@ -94,7 +94,7 @@ static int set_arch(struct perf_file *file, struct feature *f, struct spulse_err
 		file->source.arch = PERF_ARCH_AARCH64;
 	else
 		return err_file(err, SPULSE_ERROR_UNSUPPORTED, 0, file->path,
-				"recorded on a machine of type %.*s", (int)MIN(len, 64), s);
+				"recorded on a machine of type \"%.*s\"", (int)MIN(len, 64), s);
 	return 0;
 }
 
@@ -167,7 +167,8 @@ void perf_file_find_build_id(const struct perf_file *file, struct perf_mmap_data
 
 	if (map->build_id_len || !map->exec)
 		return;
-	index = u64map_get(&file->build_id_paths, hash_bytes(map->path, map->path_len, hash_salt()));
+	index = u64map_get(&file->build_id_paths,
+			   hash_bytes(map->path, map->path_len, hash_salt()));
 	if (!index)
 		return;
 	found = &file->build_ids.data[*index];
