@@ -35,8 +35,8 @@ static int gone(pid_t pid, int errnum, struct spulse_error **err)
 	/* A missing file in /proc is how a missing process shows, and a hidden one. */
 	if (errnum == ENOENT && access("/proc/self/stat", F_OK) < 0)
 		return err_set(err, SPULSE_ERROR_UNSUPPORTED,
-			       "/proc does not show process %d, nor this one: it is not mounted, or "
-			       "not for this PID namespace",
+			       "/proc does not show process %d, nor this one: it is not mounted, "
+			       "or not for this PID namespace",
 			       pid);
 	if (errnum == ENOENT && kill(pid, 0) < 0 && errno == EPERM)
 		return err_file(err, SPULSE_ERROR_PERMISSION, EACCES, NULL,
