@@ -18,6 +18,7 @@ PAGE = os.sysconf("SC_PAGE_SIZE")
 LOAD = 3  # seconds of a recording whose cost or yield is measured
 SLOWDOWN_PAIRS = 11
 STORM = 2000
+EVENTS, PROCESSES = ("anon_inode:[perf_event]",), ("anon_inode:[pidfd]", "pidfd:[pidfd]")
 PER_PAIR, PER_STORM = 3, 3
 
 
@@ -35,15 +36,12 @@ def cpu_of(pid):
     return total * 1e-9
 
 
-def descriptors(pid):
-    return len(os.listdir(f"/proc/{pid}/fd"))
-
-
-def event_descriptors(pid):
+def descriptors(pid, kinds):
+    """How many of these kinds a process has open."""
     count = 0
     for fd in os.listdir(f"/proc/{pid}/fd"):
         try:
-            count += os.readlink(f"/proc/{pid}/fd/{fd}") == "anon_inode:[perf_event]"
+            count += os.readlink(f"/proc/{pid}/fd/{fd}") in kinds
         except OSError:
             pass
     return count
@@ -88,7 +86,7 @@ class Recording:
         """Until each thread has its events, and some time more for the rest of the attach."""
         try:
             for _ in range(600):
-                if event_descriptors(self.pid) >= threads * os.cpu_count():
+                if descriptors(self.pid, EVENTS) >= threads * os.cpu_count():
                     break
                 time.sleep(0.1)
             time.sleep(0.3)
@@ -243,14 +241,14 @@ class RecorderBench:
         command = " ".join(self.target("storm", STORM))
         target, spool, recording = self.released(who, f"read x; {command}; echo done >&2; read x", 600, 999, "children")
         result = {"leak": 0}
-        before = descriptors(recording.pid)
+        before = descriptors(recording.pid, EVENTS + PROCESSES)
         # The shell has one child while the storm goes on and none after it.
         children = f"/proc/{target.pid}/task/{target.pid}/children"
         time.sleep(0.5)
         while open(children, encoding="ascii").read().strip():
             time.sleep(0.05)
         time.sleep(0.5)
-        result["leak"] = descriptors(recording.pid) - before
+        result["leak"] = descriptors(recording.pid, EVENTS + PROCESSES) - before
         target.stdin.close()
         target.wait()
         result |= recording.end()
@@ -266,7 +264,7 @@ class RecorderBench:
         named = min(r["named"] for r in found["ours"])
         self.row(f"of {STORM} short processes named", named, None, "", f">= {STORM}", named >= STORM)
         leaks = [max(r["leak"] for r in found[who]) for who in found]
-        self.row("descriptors more after them", leaks[0], leaks[1] if len(leaks) > 1 else None, "", "<= 0", leaks[0] <= 0)
+        self.row("descriptors of events and processes left", leaks[0], leaks[1] if len(leaks) > 1 else None, "", "<= 0", leaks[0] <= 0)
 
     def gap_once(self, who, *options):
         target = subprocess.Popen(self.target("gap", 64), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
