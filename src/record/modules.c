@@ -82,11 +82,27 @@ uint32_t modules_intern(struct spulse_recorder *rec, const struct rec_module *mo
 	return spool_writer_intern(rec->writer, &frame);
 }
 
+/* One file with an old name must not end a whole recording in version 3. */
+static int write_mended(struct spulse_recorder *rec, struct spulse_module_fields *fields,
+			uint32_t *id_out, struct spulse_error **err)
+{
+	struct strbuf path = { 0 };
+	int r;
+
+	spool_mend_path(&path, fields->path, fields->path_len);
+	fields->path = path.data;
+	fields->path_len = path.len;
+	r = path.failed ? err_no_memory(err) :
+			  spulse_spool_writer_module(rec->writer, fields, id_out, err);
+	strbuf_release(&path);
+	return r;
+}
+
 /* Writes the record of a module and gives it its id. */
 static int write_module(struct spulse_recorder *rec, pid_t pid, struct rec_module *m,
 			struct spulse_error **err)
 {
-	const struct spulse_module_fields fields = {
+	struct spulse_module_fields fields = {
 		.size = sizeof(fields),
 		.pid = pid,
 		.is_kernel = m->kernel,
@@ -100,8 +116,9 @@ static int write_module(struct spulse_recorder *rec, pid_t pid, struct rec_modul
 		.path = m->map.path,
 		.path_len = m->map.path_len,
 	};
-
-	int r = spulse_spool_writer_module(rec->writer, &fields, &m->id, err);
+	int r = rec->options.format == SPULSE_SPOOL_FORMAT_3 && fields.path_len ?
+			write_mended(rec, &fields, &m->id, err) :
+			spulse_spool_writer_module(rec->writer, &fields, &m->id, err);
 
 	if (r == 0)
 		image_handover_add(rec->handover, m->id, m->file);

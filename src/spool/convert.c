@@ -55,8 +55,7 @@ static int convert_header(struct converter *c, struct spulse_error **err)
 	return sink_put(&c->sink, bytes, put_header(bytes, &header) - bytes, err);
 }
 
-/* Replaces each byte that no UTF-8 sequence begins at by U+FFFD. */
-static void mend_path(struct strbuf *out, const char *path, size_t len)
+void spool_mend_path(struct strbuf *out, const char *path, size_t len)
 {
 	size_t i = 0, n;
 
@@ -91,7 +90,7 @@ static int reduce_module(struct converter *c, const struct spulse_module *m,
 	};
 
 	if (!utf8_valid((const uint8_t *)m->path, m->path_len)) {
-		mend_path(&c->path, m->path, m->path_len);
+		spool_mend_path(&c->path, m->path, m->path_len);
 		if (c->path.failed)
 			return err_no_memory(err);
 		fields.path = c->path.data;

@@ -63,6 +63,12 @@ int spool_tail_open_channel(int fd, const char *path, struct spool_channel *chan
 			    struct spool_attachment *attachment, bool disposable,
 			    struct spulse_tail **tail_out, struct spulse_error **err);
 
+/*
+ * A path as version 3 can hold it: each byte that no UTF-8 sequence begins at becomes U+FFFD. Look
+ * at out->failed.
+ */
+void spool_mend_path(struct strbuf *out, const char *path, size_t len);
+
 /* Position of a batch in its tail, so that an update can take over what is new. */
 struct spool_batch_view {
 	const struct spulse_source *source;

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """The output file: .old, mode 0600, nothing left by a failure, whole after a signal, never the input."""
 import os
+import shutil
 import signal
 import stat
 
@@ -101,6 +102,15 @@ def both_formats():
         check(len(document["samples"]) > 50, f"format {number}: few samples")
 
 
+def old_format_takes_any_path():
+    """Version 3 holds UTF-8 paths only: other bytes are replaced, as convert does."""
+    os.mkdir(b"lat\xff1")
+    shutil.copy(target("deep"), b"lat\xff1/deep")
+    record("old.spool", ["--format", "3", "-F", "499"], [os.fsdecode(b"lat\xff1/deep"), "0.3"])
+    paths = [module["path"] for module in dump("old.spool")["modules"]]
+    check(any("lat\ufffd1/deep" in str(path) for path in paths), f"no such module in {paths}")
+
+
 def readers_agree():
     deep = target("deep")
     record("both.spool", ["-F", "499"], ["sh", "-c", f"{deep} 0.3; {deep} 0.3"])
@@ -153,5 +163,6 @@ def temporary_name_is_not_followed():
 
 
 main(old_one_is_kept, default_name, mode_0600, failed_attach_leaves_nothing, signals,
-     signal_while_a_command_runs, both_formats, readers_agree,
+     signal_while_a_command_runs, both_formats,
+     old_format_takes_any_path, readers_agree,
      closed_standard_descriptors, output_is_not_the_input, temporary_name_is_not_followed)
