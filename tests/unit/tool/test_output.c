@@ -46,10 +46,11 @@ static void read_file(void)
 
 static void file_appears_when_it_is_whole(void **state)
 {
+	struct capture capture;
 	struct out *out;
 
 	(void)state;
-	out = out_file(path);
+	out = out_file(path, "input");
 	assert_non_null(out);
 	out_puts(out, "one ");
 	out_printf(out, "%d", 2);
@@ -59,8 +60,14 @@ static void file_appears_when_it_is_whole(void **state)
 	read_file();
 	assert_string_equal(text, "one 2");
 
+	/* What is read is not written. */
+	capture_start(&capture, STDERR_FILENO);
+	assert_null(out_file(path, path));
+	capture_end(&capture, text, sizeof(text));
+	assert_non_null(strstr(text, path));
+
 	/* One that is given up leaves the older file. */
-	out = out_file(path);
+	out = out_file(path, "input");
 	out_puts(out, "new");
 	assert_int_equal(out_abandon(out, 1), 1);
 	read_file();
@@ -69,7 +76,7 @@ static void file_appears_when_it_is_whole(void **state)
 
 static void large_output(void **state)
 {
-	struct out *out = out_file(path);
+	struct out *out = out_file(path, "input");
 	int fd;
 
 	(void)state;
@@ -85,7 +92,7 @@ static void large_output(void **state)
 
 static void names_are_escaped_across_pieces(void **state)
 {
-	struct out *out = out_file(path);
+	struct out *out = out_file(path, "input");
 	char name[1000];
 
 	(void)state;
@@ -104,7 +111,7 @@ static void full_disk_is_reported(void **state)
 
 	(void)state;
 	capture_start(&capture, STDERR_FILENO);
-	out = out_file("/dev/full");
+	out = out_file("/dev/full", "input");
 	assert_non_null(out);
 	for (int i = 0; i < 100000; i++)
 		out_puts(out, "0123456789");
@@ -143,7 +150,7 @@ static void missing_folder_is_reported(void **state)
 
 	(void)state;
 	capture_start(&capture, STDERR_FILENO);
-	assert_null(out_file("/nonexistent/x"));
+	assert_null(out_file("/nonexistent/x", "input"));
 	capture_end(&capture, text, sizeof(text));
 	assert_string_equal(text, "stackpulse: cannot create /nonexistent/x: "
 				  "No such file or directory\n");
@@ -151,7 +158,7 @@ static void missing_folder_is_reported(void **state)
 
 static void colours(void **state)
 {
-	struct out *out = out_file(path);
+	struct out *out = out_file(path, "input");
 
 	(void)state;
 	assert_false(out_color(out));
