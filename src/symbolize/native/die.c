@@ -67,10 +67,33 @@ static bool take_address(const struct die_unit *unit, struct cursor *c, uint16_t
 	}
 }
 
+/* Bytes that are read ahead where it is not known how many are needed. */
+enum { AHEAD = 16384 };
+
+static bool touch(const struct die_bytes *section, uint64_t offset, uint64_t len)
+{
+	return memelf_touch_section(section->elf, section->lazy, offset, len);
+}
+
+/* Reads up to the end of a string; false when it has none. */
+static bool touch_string(const struct die_bytes *section, uint64_t offset)
+{
+	for (uint64_t end; offset < section->len; offset = end) {
+		end = MIN(section->len, (offset / AHEAD + 1) * AHEAD);
+		if (!touch(section, offset, end - offset))
+			return false;
+		if (memchr(section->data + offset, 0, end - offset))
+			return true;
+	}
+	return false;
+}
+
 /* Sections end with a NUL or the string is not used. */
 static const char *string_at(const struct die_bytes *section, uint64_t offset)
 {
-	if (offset >= section->len || section->data[section->len - 1])
+	if (offset >= section->len)
+		return NULL;
+	if (section->lazy ? !touch_string(section, offset) : section->data[section->len - 1])
 		return NULL;
 	return (const char *)section->data + offset;
 }
@@ -91,6 +114,10 @@ static const char *indexed_string(const struct die_unit *unit, uint64_t index)
 static const char *take_text(const struct die_unit *unit, const struct die_reader *reader,
 			     struct cursor *c, uint16_t form)
 {
+	if (!reader) {
+		form_skip(c, form, &unit->sizes);
+		return NULL;
+	}
 	switch (form) {
 	case DW_FORM_string:
 		return take_string(c);
@@ -172,6 +199,8 @@ static void take_ranges(const struct die_unit *unit, struct cursor *c,
 			return;
 		entry.at = lists->data + unit->rnglists + value * size;
 		entry.end = entry.at + size;
+		if (!touch(lists, unit->rnglists + value * size, size))
+			return;
 		value = unit->rnglists + take_fixed(&entry, size);
 	}
 	die->ranges = value;
@@ -344,9 +373,12 @@ void die_skip(const struct die_unit *unit, const struct abbrev *abbrev, struct c
 
 /* ---- ranges ---- */
 
+enum { ENTRY_MAX = 32 }; /* longer than any sensible one */
+
 struct range_walk {
 	const struct die_unit *unit;
-	struct cursor c;
+	const struct die_bytes *lists;
+	struct cursor c; /* ends where the list was read to */
 	uint64_t base, start, end;
 };
 
@@ -407,14 +439,26 @@ static int next_entry(struct range_walk *w)
 	}
 }
 
+/* Reads on when the next entry may not be there. */
+static bool extend(struct range_walk *w)
+{
+	uint64_t at = w->c.at - w->lists->data, len = MIN(w->lists->len - at, (uint64_t)AHEAD);
+
+	w->c.end = w->c.at + len;
+	return touch(w->lists, at, len);
+}
+
 static bool next_range(struct range_walk *w)
 {
 	int found = 0;
 
 	if (w->unit->version < 5)
 		return next_old(w);
-	while (!found)
+	while (!found) {
+		if (cursor_left(&w->c) < ENTRY_MAX && !extend(w))
+			return false;
 		found = next_entry(w);
+	}
 	return found > 0 && !w->c.broken;
 }
 
@@ -423,7 +467,7 @@ void die_each_range(const struct die_unit *unit, const struct die *die,
 {
 	const struct die_bytes *lists = unit->version < 5 ? &unit->file->ranges :
 							    &unit->file->rnglists;
-	struct range_walk w = { .unit = unit, .base = unit->base };
+	struct range_walk w = { .unit = unit, .lists = lists, .base = unit->base };
 
 	if ((die->flags & DIE_LOW) && (die->flags & DIE_HIGH)) {
 		fn(data, die->low, die->high);
@@ -432,6 +476,8 @@ void die_each_range(const struct die_unit *unit, const struct die *die,
 	if (!(die->flags & DIE_RANGES) || die->ranges >= lists->len)
 		return;
 	w.c = (struct cursor){ .at = lists->data + die->ranges, .end = lists->data + lists->len };
+	if (lists->lazy)
+		w.c.end = w.c.at;
 	while (next_range(&w))
 		if (!fn(data, w.start, w.end))
 			return;

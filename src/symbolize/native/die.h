@@ -14,6 +14,8 @@
 struct die_bytes {
 	const uint8_t *data;
 	size_t len;
+	const struct memelf *elf;
+	struct memelf_lazy *lazy; /* NULL: all of it is there */
 };
 
 /* A unit in .debug_info. */
@@ -97,7 +99,7 @@ const struct die_unit *die_reader_unit(struct die_reader *reader, bool alt, size
 struct cursor die_cursor(const struct die_unit *unit, uint64_t offset);
 /* The next entry's shape; NULL at the end of a list of siblings, or when bytes make no sense. */
 const struct abbrev *die_next(const struct die_unit *unit, struct cursor *c);
-/* Takes the attributes of an entry, whose shape was taken already. */
+/* Takes the attributes of an entry, whose shape was taken already; no texts without a reader. */
 void die_read(const struct die_unit *unit, const struct die_reader *reader,
 	      const struct abbrev *abbrev, struct cursor *c, struct die *die);
 /* Passes over the attributes, and over all children. */

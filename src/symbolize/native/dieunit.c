@@ -15,6 +15,8 @@ static struct die_bytes section_of(const struct memelf *elf, const char *name)
 	struct die_bytes bytes = { 0 };
 
 	bytes.data = memelf_find(elf, name, &bytes.len);
+	bytes.elf = elf;
+	bytes.lazy = memelf_lazy_section(elf, name);
 	return bytes.data ? bytes : (struct die_bytes){ 0 };
 }
 

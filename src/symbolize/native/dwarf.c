@@ -19,6 +19,12 @@ static const char *const wanted_sections[] = {
 	".debug_str_offsets",
 };
 
+/* Sections of which a reader of entries makes sure by itself that they are there. */
+static bool is_piecewise(const char *name)
+{
+	return !strcmp(name, ".debug_str") || !strcmp(name, ".debug_rnglists");
+}
+
 /* By its name, or by the one that it has in files of the older way of compression. */
 static const struct image_section *find_section(const struct image *image, const char *name)
 {
@@ -52,7 +58,8 @@ static int load_sections(struct image *image, struct memelf *elf, bool lazy,
 			.name = wanted_sections[i],
 			.image = image,
 			.section = section,
-			.lazy = lazy && (!i || !strcmp(wanted_sections[i], ".debug_line")),
+			.lazy = lazy && (!i || !strcmp(wanted_sections[i], ".debug_line") ||
+					 is_piecewise(wanted_sections[i])),
 		};
 	}
 	return memelf_build(elf, image_machine(image), parts, n, err);
@@ -65,6 +72,19 @@ void dwarf_reader_open(struct dwarf_reader *reader, struct dwarf_info *info)
 	die_reader_open(&reader->dies, &info->file, info->alt.elf ? &info->alt : NULL);
 }
 
+static void touch_pieces(const struct memelf *elf)
+{
+	for (size_t i = 0; i < ARRAY_LEN(wanted_sections); i++)
+		if (is_piecewise(wanted_sections[i]))
+			memelf_touch(elf, wanted_sections[i], 0, UINT64_MAX);
+}
+
+void dwarf_info_expect_all(const struct dwarf_info *info)
+{
+	memelf_expect_all(&info->elf);
+	touch_pieces(&info->elf);
+}
+
 Dwarf *dwarf_reader_libdw(struct dwarf_reader *reader)
 {
 	const struct memelf *elf = &reader->info->elf;
@@ -72,6 +92,7 @@ Dwarf *dwarf_reader_libdw(struct dwarf_reader *reader)
 	if (reader->dwarf)
 		return reader->dwarf;
 	elf_version(EV_CURRENT);
+	touch_pieces(elf);
 	if (!reader->elf)
 		reader->elf = elf_memory((char *)elf->base, elf->size);
 	if (reader->elf)

@@ -28,6 +28,8 @@ static const char *section_string(const struct dwarf_info *info, const char *nam
 	size_t len;
 	const uint8_t *bytes = memelf_find(&info->elf, name, &len);
 
+	if (bytes)
+		memelf_touch(&info->elf, name, 0, len);
 	if (!bytes || offset >= len || !memchr(bytes + offset, 0, len - offset))
 		return "";
 	return (const char *)bytes + offset;
@@ -367,7 +369,7 @@ static const uint8_t *program_bytes(const struct dwarf_info *info, uint64_t offs
 	if (!bytes || offset >= *len)
 		return NULL;
 	*len -= offset;
-	if (!memelf_is_lazy(&info->elf, ".debug_line"))
+	if (!memelf_lazy_section(&info->elf, ".debug_line"))
 		return bytes + offset;
 	if (!memelf_peek(&info->elf, ".debug_line", offset, head, sizeof(head)))
 		return NULL;

@@ -235,12 +235,23 @@ static bool touch_lazy(const struct memelf *elf, struct memelf_lazy *lazy, uint6
 	return read;
 }
 
-bool memelf_touch(const struct memelf *elf, const char *name, uint64_t offset, uint64_t len)
+struct memelf_lazy *memelf_lazy_section(const struct memelf *elf, const char *name)
 {
 	for (size_t i = 0; i < elf->lazy_count; i++)
 		if (!strcmp(elf->lazy[i].name, name))
-			return touch_lazy(elf, &elf->lazy[i], offset, len);
-	return true;
+			return &elf->lazy[i];
+	return NULL;
+}
+
+bool memelf_touch_section(const struct memelf *elf, struct memelf_lazy *section, uint64_t offset,
+			  uint64_t len)
+{
+	return !section || touch_lazy(elf, section, offset, len);
+}
+
+bool memelf_touch(const struct memelf *elf, const char *name, uint64_t offset, uint64_t len)
+{
+	return memelf_touch_section(elf, memelf_lazy_section(elf, name), offset, len);
 }
 
 static bool peek_lazy(const struct memelf_lazy *lazy, uint64_t offset, void *to, size_t len)
@@ -256,22 +267,14 @@ static bool peek_lazy(const struct memelf_lazy *lazy, uint64_t offset, void *to,
 	return true;
 }
 
-bool memelf_is_lazy(const struct memelf *elf, const char *name)
-{
-	for (size_t i = 0; i < elf->lazy_count; i++)
-		if (!strcmp(elf->lazy[i].name, name))
-			return true;
-	return false;
-}
-
 bool memelf_peek(const struct memelf *elf, const char *name, uint64_t offset, void *to, size_t len)
 {
+	const struct memelf_lazy *lazy = memelf_lazy_section(elf, name);
 	const uint8_t *bytes;
 	size_t size;
 
-	for (size_t i = 0; i < elf->lazy_count; i++)
-		if (!strcmp(elf->lazy[i].name, name))
-			return peek_lazy(&elf->lazy[i], offset, to, len);
+	if (lazy)
+		return peek_lazy(lazy, offset, to, len);
 	bytes = memelf_find(elf, name, &size);
 	if (!bytes || offset > size || len > size - offset)
 		return false;

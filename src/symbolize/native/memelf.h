@@ -44,8 +44,10 @@ const uint8_t *memelf_find(const struct memelf *elf, const char *name, size_t *l
  * it. False when it could not be read: those bytes are zero.
  */
 bool memelf_touch(const struct memelf *elf, const char *name, uint64_t offset, uint64_t len);
-/* Whether a section is read where it is touched. */
-bool memelf_is_lazy(const struct memelf *elf, const char *name);
+/* The same for a section found once: NULL when it is read already, or absent. */
+struct memelf_lazy *memelf_lazy_section(const struct memelf *elf, const char *name);
+bool memelf_touch_section(const struct memelf *elf, struct memelf_lazy *section, uint64_t offset,
+			  uint64_t len);
 /* Copies bytes of a section and keeps nothing. False when they cannot be read. */
 bool memelf_peek(const struct memelf *elf, const char *name, uint64_t offset, void *to, size_t len);
 /*

@@ -53,27 +53,42 @@ static const uint8_t *section_bytes(struct image *image, const struct image_sect
 	return bytes;
 }
 
-/* Relocations that fill GOT slots with functions; wherever they are, the slot decides. */
+static void add_slot(struct plt *plt, const Elf64_Rela *rela)
+{
+	uint32_t type = ELF64_R_TYPE(rela->r_info);
+
+	if (!ELF64_R_SYM(rela->r_info) ||
+	    (image_machine(plt->image) == EM_X86_64 ?
+		     type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT :
+		     type != R_AARCH64_JUMP_SLOT && type != R_AARCH64_GLOB_DAT))
+		return;
+	if (!vec_push(&plt->slots, (struct slot){ rela->r_offset, ELF64_R_SYM(rela->r_info) }))
+		plt->failed = true;
+}
+
+/*
+ * Relocations that fill GOT slots with functions; wherever they are, the slot decides. A program
+ * may have many others: they are passed over in pieces that are not kept.
+ */
 static void collect_slots(struct plt *plt, const struct image_section *section)
 {
-	size_t len;
-	const uint8_t *bytes = section_bytes(plt->image, section, &len);
+	Elf64_Rela piece[256];
+	uint64_t left = section->size / sizeof(piece[0]), at = section->offset;
 
-	for (size_t at = 0; bytes && len - at >= sizeof(Elf64_Rela) && !plt->failed;
-	     at += sizeof(Elf64_Rela)) {
-		Elf64_Rela rela;
-		uint32_t type;
+	if (section->size > PLT_SECTION_MAX || (section->flags & SHF_COMPRESSED))
+		return;
+	while (left && !plt->failed) {
+		size_t n = MIN(left, (uint64_t)ARRAY_LEN(piece));
+		struct spulse_error *error = NULL;
 
-		memcpy(&rela, bytes + at, sizeof(rela));
-		type = ELF64_R_TYPE(rela.r_info);
-		if (!ELF64_R_SYM(rela.r_info) ||
-		    (image_machine(plt->image) == EM_X86_64 ?
-			     type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT :
-			     type != R_AARCH64_JUMP_SLOT && type != R_AARCH64_GLOB_DAT))
-			continue;
-		if (!vec_push(&plt->slots,
-			      (struct slot){ rela.r_offset, ELF64_R_SYM(rela.r_info) }))
-			plt->failed = true;
+		if (image_read(plt->image, at, piece, n * sizeof(piece[0]), &error) < 0) {
+			spulse_error_free(error);
+			return;
+		}
+		for (size_t i = 0; i < n; i++)
+			add_slot(plt, &piece[i]);
+		left -= n;
+		at += n * sizeof(piece[0]);
 	}
 }
 

@@ -167,7 +167,7 @@ static void expect_units(const struct team *team)
 			last = tasks[i].unit;
 		}
 		if (bytes >= program->dwarf->file.info.len / 4 * 3)
-			memelf_expect_all(&program->dwarf->elf);
+			dwarf_info_expect_all(program->dwarf);
 	}
 }
 

@@ -100,6 +100,8 @@ static struct bytes rest_of(const struct dwarf_info *info, const char *name, uin
 	struct bytes bytes = { 0 };
 
 	bytes.data = memelf_find(&info->elf, name, &bytes.len);
+	if (bytes.data)
+		memelf_touch(&info->elf, name, 0, bytes.len);
 	if (!bytes.data || offset > bytes.len)
 		return (struct bytes){ 0 };
 	bytes.data += offset;

@@ -19,6 +19,9 @@ struct builder {
 	struct symtab *symtab;
 	struct raw_symbols raw;
 	VEC(struct code_range) code;
+	struct sort_key *keys;	/* what order is in */
+	struct sort_key *order; /* of raw: by address */
+	size_t count;
 	bool failed;
 	struct fde_starts fdes;
 };
@@ -140,42 +143,38 @@ static bool is_better(const struct raw_symbol *x, const struct raw_symbol *y)
 	return strcmp(x->name, y->name) < 0;
 }
 
-/* In the order of addresses, one name for each. */
+/* In the order of addresses, one name for each: `order` has the places in `raw`. */
 static bool drop_aliases(struct builder *b)
 {
 	size_t n = b->raw.len, kept = 0;
-	struct sort_key *keys = malloc((n + 1) * 2 * sizeof(*keys)), *sorted;
-	struct raw_symbols best = { 0 };
-	bool done = keys && vec_reserve(&best, n + 1);
+	struct sort_key *sorted;
 
-	for (size_t i = 0; i < n && done; i++)
-		keys[i] = (struct sort_key){ b->raw.data[i].start, i };
-	sorted = done ? sort_keys(keys, keys + n, n) : NULL;
-	for (size_t i = 0; i < n && done; i++) {
-		const struct raw_symbol *raw = &b->raw.data[sorted[i].index];
-
-		if (!kept || best.data[kept - 1].start != raw->start)
-			best.data[kept++] = *raw;
-		else if (is_better(raw, &best.data[kept - 1]))
-			best.data[kept - 1] = *raw;
+	b->keys = malloc((n + 1) * 2 * sizeof(*b->keys));
+	for (size_t i = 0; i < n && b->keys; i++)
+		b->keys[i] = (struct sort_key){ b->raw.data[i].start, i };
+	sorted = b->keys ? sort_keys(b->keys, b->keys + n, n) : NULL;
+	for (size_t i = 0; i < n && sorted; i++) {
+		if (!kept || sorted[kept - 1].key != sorted[i].key)
+			sorted[kept++] = sorted[i];
+		else if (is_better(&b->raw.data[sorted[i].index],
+				   &b->raw.data[sorted[kept - 1].index]))
+			sorted[kept - 1] = sorted[i];
 	}
-	best.len = kept;
-	free(keys);
-	vec_free(&b->raw);
-	b->raw = best;
-	return done;
+	b->order = sorted;
+	b->count = kept;
+	return sorted;
 }
 
 /* Where a symbol ends; an unsized one reaches up to the next function or its section's end. */
 static uint64_t end_of(const struct builder *b, size_t index)
 {
-	const struct raw_symbol *raw = &b->raw.data[index];
+	const struct raw_symbol *raw = &b->raw.data[b->order[index].index];
 	uint64_t limit = find_code(b, raw->start)->end;
 
 	if (raw->size)
 		return raw->size < limit - raw->start ? raw->start + raw->size : limit;
-	if (index + 1 < b->raw.len)
-		limit = MIN(limit, b->raw.data[index + 1].start);
+	if (index + 1 < b->count)
+		limit = MIN(limit, b->order[index + 1].key);
 	return MIN(limit, fde_starts_after(&b->fdes, raw->start));
 }
 
@@ -192,14 +191,14 @@ static const char *plain_name(struct symtab *symtab, const char *name)
 static bool build_entries(struct builder *b)
 {
 	struct symtab *symtab = b->symtab;
-	struct span_range *ranges = malloc((b->raw.len + 1) * sizeof(*ranges));
+	struct span_range *ranges = malloc((b->count + 1) * sizeof(*ranges));
 	uint64_t sized_end = 0;
 	size_t n = 0;
 	bool built;
 
-	symtab->entries = malloc((b->raw.len + 1) * sizeof(*symtab->entries));
-	for (size_t i = 0; i < b->raw.len && ranges && symtab->entries; i++) {
-		const struct raw_symbol *raw = &b->raw.data[i];
+	symtab->entries = malloc((b->count + 1) * sizeof(*symtab->entries));
+	for (size_t i = 0; i < b->count && ranges && symtab->entries; i++) {
+		const struct raw_symbol *raw = &b->raw.data[b->order[i].index];
 		const char *name;
 		uint64_t end;
 
@@ -237,6 +236,7 @@ bool symtab_build(struct symtab *symtab, struct image *const *images, size_t cou
 	b.failed |= !plt_collect(images[0], &symtab->names, &b.raw);
 	built = !b.failed && drop_aliases(&b) && build_entries(&b);
 	vec_free(&b.raw);
+	free(b.keys);
 	vec_free(&b.code);
 	fde_starts_release(&b.fdes);
 	if (!built)

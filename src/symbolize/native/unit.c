@@ -16,7 +16,6 @@ enum { DEPTH_MAX = 512, NESTED_MAX = 16 };
 struct walk {
 	struct dwarf_info *info;
 	const struct die_unit *unit;
-	const struct die_reader *reader;
 	struct cursor c;
 	VEC(struct dwarf_function) functions;
 	VEC(struct span_range) ranges;
@@ -88,7 +87,7 @@ static void walk_function(struct walk *walk, const struct abbrev *abbrev, uint64
 	struct die die;
 	bool found;
 
-	die_read(walk->unit, walk->reader, abbrev, &walk->c, &die);
+	die_read(walk->unit, NULL, abbrev, &walk->c, &die);
 	walk->depth = depth;
 	found = add_function(walk, &die, place);
 	if (!die.children)
@@ -116,7 +115,7 @@ static void walk_children(struct walk *walk, uint32_t depth, unsigned int nested
 		if (abbrev->tag == DW_TAG_subprogram) {
 			walk_function(walk, abbrev, at - info, depth, nested);
 		} else if (abbrev->children && is_entered(walk, abbrev->tag, nested)) {
-			die_read(walk->unit, walk->reader, abbrev, &walk->c, &die);
+			die_read(walk->unit, NULL, abbrev, &walk->c, &die);
 			walk_children(walk, depth + 1, nested);
 		} else {
 			die_skip(walk->unit, abbrev, &walk->c);
@@ -170,9 +169,9 @@ static bool keep_functions(struct dwarf_unit *unit, struct walk *walk)
 }
 
 static bool fill_functions(struct dwarf_info *info, struct dwarf_unit *unit,
-			   const struct die_unit *from, const struct die_reader *reader)
+			   const struct die_unit *from)
 {
-	struct walk walk = { .info = info, .unit = from, .reader = reader,
+	struct walk walk = { .info = info, .unit = from,
 			     .ranges_max = 65536 + info->elf.size / 2 };
 	const struct abbrev *abbrev;
 	bool filled;
@@ -183,7 +182,7 @@ static bool fill_functions(struct dwarf_info *info, struct dwarf_unit *unit,
 	if (abbrev && abbrev->children) {
 		struct die die;
 
-		die_read(from, reader, abbrev, &walk.c, &die);
+		die_read(from, NULL, abbrev, &walk.c, &die);
 		walk_children(&walk, 0, 0);
 	}
 	filled = keep_functions(unit, &walk);
@@ -211,7 +210,7 @@ static bool fill_split(struct dwarf_info *info, struct dwarf_reader *reader,
 	__atomic_add_fetch(&info->table_bytes, unit->split->elf.size, __ATOMIC_RELAXED);
 	die_reader_open(&dies, &unit->split->file, NULL);
 	from = die_reader_unit(&dies, false, unit->split->unit);
-	filled = !from || fill_functions(info, unit, from, &dies);
+	filled = !from || fill_functions(info, unit, from);
 	die_reader_close(&dies);
 	return filled;
 }
@@ -223,7 +222,7 @@ static bool fill_unit(struct dwarf_info *info, struct dwarf_reader *reader,
 			&reader->rows);
 	return !unit->lines.failed &&
 	       (from->skeleton ? fill_split(info, reader, unit) :
-				 fill_functions(info, unit, from, &reader->dies));
+				 fill_functions(info, unit, from));
 }
 
 void dwarf_fill_unit(struct dwarf_info *info, struct dwarf_reader *reader, struct dwarf_unit *unit)
