@@ -98,6 +98,12 @@ void form_skip(struct cursor *c, uint16_t form, const struct form_sizes *sizes)
 	}
 }
 
+/*
+ * Attributes without bytes make an entry of one byte as much work as they are many. Compilers use
+ * a few dozen at most.
+ */
+enum { ATTRIBUTES_MAX = 256 };
+
 static bool read_attributes(struct abbrevs *abbrevs, struct abbrev *abbrev, struct cursor *c,
 			    const struct form_sizes *sizes)
 {
@@ -117,9 +123,12 @@ static bool read_attributes(struct abbrevs *abbrevs, struct abbrev *abbrev, stru
 		if (name == DW_AT_sibling)
 			abbrev->sibling = true;
 		total = size < 0 ? UINT32_MAX / 2 : total + size;
-		if (abbrev->count == UINT16_MAX || !vec_push(&abbrevs->attributes, attribute))
+		if (abbrev->count == ATTRIBUTES_MAX)
+			cursor_break(c);
+		else if (!vec_push(&abbrevs->attributes, attribute))
 			return false;
-		abbrev->count++;
+		else
+			abbrev->count++;
 	}
 	abbrev->size = MIN(total, (uint32_t)ABBREV_VARIABLE);
 	return true;
@@ -147,15 +156,18 @@ bool abbrevs_read(struct abbrevs *abbrevs, const uint8_t *bytes, size_t len,
 		abbrev.tag = MIN(tag, UINT16_MAX);
 		abbrev.children = take_fixed(&c, 1);
 		if (!read_attributes(abbrevs, &abbrev, &c, sizes) ||
-		    !vec_push(&abbrevs->list, abbrev)) {
+		    (!c.broken && !vec_push(&abbrevs->list, abbrev))) {
 			abbrevs_release(abbrevs);
 			return false;
 		}
+		if (c.broken)
+			break;
 		abbrevs->dense &= code == abbrevs->list.len;
 	}
 	if (!abbrevs->dense)
 		qsort(abbrevs->list.data, abbrevs->list.len, sizeof(*abbrevs->list.data),
 		      compare_codes);
+	abbrevs->bytes = c.at - bytes;
 	return true;
 }
 

@@ -34,7 +34,8 @@ struct abbrev {
 struct abbrevs {
 	VEC(struct abbrev) list; /* by code */
 	VEC(struct abbrev_attribute) attributes;
-	bool dense; /* code N is at N - 1 */
+	size_t bytes; /* that were read */
+	bool dense;   /* code N is at N - 1 */
 };
 
 /* Sizes of forms depend on the unit. */

@@ -82,10 +82,11 @@ size_t die_file_find(const struct die_file *file, uint64_t offset);
 
 /*
  * A unit's first entry, reading no more of the unit and of its shapes than that takes: the unit
- * serves die_each_range() only.
+ * serves die_each_range() only. Reads at most `budget` bytes of shapes, and takes them from it: all
+ * units of a file may share one long table.
  */
 bool die_file_first(const struct die_file *file, size_t index, struct die_unit *unit,
-		    struct die *die);
+		    uint64_t *budget, struct die *die);
 
 void die_reader_open(struct die_reader *reader, const struct die_file *file,
 		     const struct die_file *alt);

@@ -319,7 +319,7 @@ const struct die_unit *die_reader_unit(struct die_reader *reader, bool alt, size
 }
 
 bool die_file_first(const struct die_file *file, size_t index, struct die_unit *unit,
-		    struct die *die)
+		    uint64_t *budget, struct die *die)
 {
 	const struct die_place *place = &file->units[index];
 	const struct die_reader reader = { .file = file };
@@ -333,9 +333,10 @@ bool die_file_first(const struct die_file *file, size_t index, struct die_unit *
 	    !read_header(unit, &at) || at >= file->abbrev.len)
 		return false;
 	code = die_cursor(unit, place->die);
-	if (!abbrevs_read(&shapes, file->abbrev.data + at, file->abbrev.len - at, &unit->sizes,
-			  take_uleb(&code)))
+	if (!abbrevs_read(&shapes, file->abbrev.data + at, MIN(file->abbrev.len - at, *budget),
+			  &unit->sizes, take_uleb(&code)))
 		return false;
+	*budget -= shapes.bytes;
 	unit->abbrevs = &shapes;
 	read = read_first(unit, &reader, die);
 	abbrevs_release(&shapes);

@@ -15,8 +15,12 @@ struct unit_scan {
 	struct dwarf_info *info;
 	VEC(struct span_range) ranges;
 	uint32_t unit;	     /* whose ranges are being added */
-	uint64_t ranges_max; /* a hostile file may repeat one long list for every unit */
+	/* A hostile file may have one long list, or table of shapes, read for every unit. */
+	uint64_t ranges_max;
+	uint64_t budget; /* bytes that may still be read, of what units may share */
 };
+
+enum { SCAN_BYTES = 64 << 20, SCAN_SIZES = 8, RANGE_COST = 16 };
 
 static bool list_units(struct dwarf_info *info, struct spulse_error **err)
 {
@@ -101,21 +105,35 @@ static bool read_aranges(struct unit_scan *scan, struct image *image)
 
 /* ---- the units themselves ---- */
 
+static bool add_range_within(void *data, uint64_t start, uint64_t end)
+{
+	struct unit_scan *scan = data;
+
+	if (scan->budget < RANGE_COST)
+		return false;
+	scan->budget -= RANGE_COST;
+	return add_range(data, start, end);
+}
+
 static void read_unit(struct unit_scan *scan, size_t index)
 {
 	struct die_unit unit;
 	struct die die;
 
-	if (!die_file_first(&scan->info->file, index, &unit, &die) ||
+	if (!die_file_first(&scan->info->file, index, &unit, &scan->budget, &die) ||
 	    (die.tag != DW_TAG_compile_unit && die.tag != DW_TAG_skeleton_unit))
 		return;
 	scan->unit = index;
-	die_each_range(&unit, &die, add_range, scan);
+	die_each_range(&unit, &die, add_range_within, scan);
 }
 
 static bool scan_units(struct dwarf_info *info)
 {
-	struct unit_scan scan = { .info = info, .ranges_max = 65536 + info->elf.size / 8 };
+	struct unit_scan scan = {
+		.info = info,
+		.ranges_max = 65536 + info->elf.size / 8,
+		.budget = SCAN_BYTES + SCAN_SIZES * info->elf.size,
+	};
 	struct spans spans;
 	bool done;
 
