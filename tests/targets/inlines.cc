@@ -40,11 +40,17 @@ int main(int argc, char **argv)
 {
 	using clock = std::chrono::steady_clock;
 	auto end = clock::now() + std::chrono::duration<double>(argc > 1 ? atof(argv[1]) : 2.0);
+	// Each has code of its own: one loop has few instructions at which a timer finds it.
 	shape::Mixer<uint32_t, 64> mixer{std::vector<uint32_t>(1021, 7)};
+	shape::Mixer<uint64_t, 64> wide{std::vector<uint64_t>(1021, 7)};
+	shape::Mixer<uint16_t, 64> narrow{std::vector<uint16_t>(1021, 7)};
 	uint32_t x = argc;
 
-	while (clock::now() < end)
+	while (clock::now() < end) {
 		x += shape::outer<uint32_t>(mixer, x);
+		x += shape::outer<uint64_t>(wide, x);
+		x += shape::outer<uint16_t>(narrow, x);
+	}
 	printf("%x\n", x);
 	return 0;
 }
