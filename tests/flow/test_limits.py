@@ -138,6 +138,20 @@ def few_descriptors():
         check("few.spool" not in r.stderr, f"{count} descriptors: {r.stderr}")
 
 
+def soft_descriptor_limit():
+    """Many processes need more than it; the command itself keeps it."""
+    def limit():
+        hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        resource.setrlimit(resource.RLIMIT_NOFILE, (24, hard))
+    many = f"ulimit -Sn; for i in $(seq 60); do sleep 2 & done; sleep 0.3; {target('deep')} 0.5; wait"
+    r = tool("record", "-o", "many.spool", "--", "sh", "-c", many, preexec_fn=limit)
+    check(r.returncode == 0, f"{r.returncode}: {r.stderr}")
+    check(r.stdout.split()[0] == "24", f"the command's limit is {r.stdout}")
+    check("too many" not in r.stderr.lower(), r.stderr)
+    whole = share([s for s in folded("many.spool") if "leaf" in s[0]], lambda names: "main" in names)
+    check(whole >= 0.9, f"only {whole:.0%} of the stacks are whole")
+
+
 def no_proc():
     """A process that /proc does not show is not one that is gone."""
     if os.geteuid() != 0 or os.environ.get("STACKPULSE_SANITIZE", "none") != "none":
@@ -217,4 +231,4 @@ def missing_modules():
 
 main(missing_pid, pid_that_just_ended, rate_above_the_limit, no_permission, unprivileged_own_command,
      unwritable_output, full_disk, largest_file_size,
-     few_descriptors, no_proc, closed_pipe, missing_file, foreign_files, corrupt_spool, missing_modules)
+     few_descriptors, soft_descriptor_limit, no_proc, closed_pipe, missing_file, foreign_files, corrupt_spool, missing_modules)

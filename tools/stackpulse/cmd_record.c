@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -236,6 +237,20 @@ static int run(const struct recopts *request, struct spoolfile *file, struct spu
 	return r < 0 ? TOOL_RECORD_FAILED : command_status(&recording);
 }
 
+/*
+ * Each process and each program file that is recorded takes a descriptor. A command that waits to
+ * be started keeps the limit that we were given.
+ */
+static void raise_descriptor_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= limit.rlim_max)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 static int record(const struct recopts *request, struct spoolfile *file)
 {
 	SPULSE_CLEANUP(launch) launch = NULL;
@@ -246,6 +261,7 @@ static int record(const struct recopts *request, struct spoolfile *file)
 	if (request->command && spulse_launch_new(request->command, NULL, &launch, &err) < 0)
 		return launch_failure(err);
 	recording_catch_signals();
+	raise_descriptor_limit();
 	if (start(request, file, launch, &recorder, &err) < 0) {
 		tell_write_error(file, err);
 		tool_report_error(err);
