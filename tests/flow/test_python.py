@@ -77,6 +77,8 @@ def interpreter_without_names():
     named = [names for names, _ in folded("named.spool") if "leaf" in names]
     check(named and not any("_PyEval_EvalFrameDefault" in n for names in named for n in names),
           f"the interpreter is shown beside Python functions: {named[:2]}")
+    first = {names[0] for names, _ in folded("named.spool") if "truncated" not in names[0]}
+    check(len(first) == 1, f"stacks of one thread begin with {first}")
     shown = [n for names, _ in folded("named.spool", "--show-hidden") for n in names if "leaf" in names]
     check(any("PyEval" in n or "python" in n for n in shown), "--show-hidden shows no interpreter")
     check("-X perf gives" not in tool_ok("report", "named.spool"), "asks for what is there")

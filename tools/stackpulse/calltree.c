@@ -233,13 +233,15 @@ struct reading {
 	struct marks marks;
 	/* The interpreter's own frames, in the stack at hand. */
 	bool hide;
+	/* The frame at hand has no caller. */
+	bool outermost;
 };
 
 static bool left_out(const struct spulse_resolved_frame *frame, const struct reading *reading)
 {
 	if (reading->options->symopts.no_inline && spulse_resolved_frame_inline_depth(frame) > 0)
 		return true;
-	return reading->hide && spulse_resolved_frame_should_ignore(frame);
+	return reading->hide && !reading->outermost && spulse_resolved_frame_should_ignore(frame);
 }
 
 /* The node below which a frame's callees go: one level for each call inlined there. */
@@ -293,6 +295,8 @@ static int find_leaf(struct reading *reading, struct spulse_stack_key key, uint3
 						    &resolved, err);
 		if (r < 0)
 			return r;
+		/* A program's stacks all begin alike, with Python functions or without. */
+		reading->outermost = nodes[at].prefix >= count;
 		leaf = add_frame(reading, resolved, leaf);
 		idmap_intern(&tree->stacks, base | at, leaf, &is_new);
 	}
