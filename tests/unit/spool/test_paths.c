@@ -62,6 +62,7 @@ static void test_room(void **state)
 	paths_release(&paths);
 	vec_free(&source.nodes);
 	vec_free(&source.depths);
+	vec_free(&source.deep);
 }
 
 /* New nodes after the first look-ups, as in a tail. */
@@ -79,6 +80,7 @@ static void test_growth(void **state)
 	paths_release(&paths);
 	vec_free(&source.nodes);
 	vec_free(&source.depths);
+	vec_free(&source.deep);
 }
 
 int main(void)
