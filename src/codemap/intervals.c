@@ -158,6 +158,25 @@ bool intervals_add(struct intervals *set, struct interval *items, size_t count)
 	return true;
 }
 
+bool intervals_take(struct intervals *set, struct interval **data, size_t *len, size_t *cap)
+{
+	struct interval *old = set->items.data;
+	size_t count = *len, old_cap = set->items.cap;
+
+	if (set->items.len)
+		return intervals_add(set, *data, count);
+	if (!sort(*data, count) || !reserve_levels(set, count))
+		return false;
+	set->items.data = *data;
+	set->items.len = count;
+	set->items.cap = *cap;
+	*data = old;
+	*len = 0;
+	*cap = old_cap;
+	build_levels(set);
+	return true;
+}
+
 bool intervals_cut(struct intervals *set, uint32_t name)
 {
 	size_t kept = 0;

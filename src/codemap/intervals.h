@@ -26,6 +26,11 @@ struct intervals {
 /* Adds ranges later than all present ones (in the order of equal starts); sorts `items` in place.
  * False when memory ran out: the set is as before. */
 bool intervals_add(struct intervals *set, struct interval *items, size_t count);
+/*
+ * The same with a list of its own (data, len and cap of a VEC), which an empty set takes over: a
+ * second copy of a large map is much memory. The list is the caller's to free in any case.
+ */
+bool intervals_take(struct intervals *set, struct interval **data, size_t *len, size_t *cap);
 /* Removes those with a name at or behind an offset. */
 bool intervals_cut(struct intervals *set, uint32_t name);
 /* Covering range with the greatest start, the last of equal ones; or NULL. */

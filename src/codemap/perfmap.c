@@ -62,7 +62,8 @@ static int parse_from(struct perfmap *map, size_t offset, struct spulse_error **
 			map->complete = offset;
 	}
 	any = lines.items.len > 0;
-	ok = ok && intervals_add(&map->entries, lines.items.data, lines.items.len);
+	ok = ok && intervals_take(&map->entries, &lines.items.data, &lines.items.len,
+				  &lines.items.cap);
 	vec_free(&lines.items);
 	return ok ? any : err_no_memory(err);
 }
