@@ -4,15 +4,18 @@
  * Parts of the symbolizer that no peer shows from outside.
  * usage: symbols-bench cached SPOOL         nanoseconds and allocations of a known stack
  *        symbols-bench grow FOLDER COUNT    CPU of an update whose perf map grew by 1000 entries
+ *        symbols-bench reading ELF          CPU of reading whole tables, and of mapping them
  */
 #include <stackpulse/stackpulse.h>
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -232,6 +235,83 @@ static int grow(const char *folder, uint64_t count, struct spulse_error **err)
 	return r;
 }
 
+/* ---- reading instead of mapping ---- */
+
+enum { READINGS = 50, SECTIONS_MAX = 128 };
+
+/* What one lookup needs as a whole; a mapping would fault in the pages that it looks at. */
+static bool is_read_whole(const char *name)
+{
+	static const char *const names[] = {
+		".symtab", ".strtab", ".dynsym", ".dynstr", ".debug_abbrev", ".debug_line_str",
+		".debug_aranges", ".eh_frame_hdr"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (!strcmp(name, names[i]))
+			return true;
+	return false;
+}
+
+/* Into fresh memory, as a file is read that may change meanwhile. */
+static bool read_range(int fd, const Elf64_Shdr *section)
+{
+	void *to = mmap(NULL, section->sh_size, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	bool done = to != MAP_FAILED &&
+		    pread(fd, to, section->sh_size, (off_t)section->sh_offset) ==
+			    (ssize_t)section->sh_size;
+
+	if (to != MAP_FAILED)
+		munmap(to, section->sh_size);
+	return done;
+}
+
+static bool map_range(int fd, const Elf64_Shdr *section)
+{
+	uint64_t start = section->sh_offset & -(uint64_t)4096;
+	size_t len = section->sh_offset + section->sh_size - start;
+	volatile const char *bytes = mmap(NULL, len, PROT_READ, MAP_PRIVATE, fd, (off_t)start);
+
+	if (bytes == MAP_FAILED)
+		return false;
+	for (size_t i = 0; i < len; i += 4096)
+		(void)bytes[i];
+	return !munmap((void *)bytes, len);
+}
+
+static int reading(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	bool (*const ways[])(int, const Elf64_Shdr *) = {read_range, map_range};
+	Elf64_Shdr sections[SECTIONS_MAX];
+	double seconds[2] = {0}, start;
+	char names[8192] = {0};
+	bool done;
+	Elf64_Ehdr eh;
+
+	done = fd >= 0 && pread(fd, &eh, sizeof(eh), 0) == sizeof(eh) &&
+	       eh.e_shnum <= SECTIONS_MAX && eh.e_shstrndx < eh.e_shnum &&
+	       pread(fd, sections, eh.e_shnum * sizeof(*sections), (off_t)eh.e_shoff) ==
+		       (ssize_t)(eh.e_shnum * sizeof(*sections)) &&
+	       pread(fd, names, sizeof(names) - 1, (off_t)sections[eh.e_shstrndx].sh_offset) > 0;
+	for (int i = 0; done && i < 2 * READINGS; i++) {
+		start = cpu_seconds();
+		for (int s = 0; done && s < eh.e_shnum; s++)
+			if (sections[s].sh_name < sizeof(names) && sections[s].sh_size &&
+			    is_read_whole(names + sections[s].sh_name))
+				done = ways[i % 2](fd, &sections[s]);
+		seconds[i % 2] += cpu_seconds() - start;
+	}
+	if (!done)
+		perror(path);
+	else
+		printf("read_ms=%.3f map_ms=%.3f\n", seconds[0] / READINGS * 1e3,
+		       seconds[1] / READINGS * 1e3);
+	if (fd >= 0)
+		close(fd);
+	return done ? 0 : -1;
+}
+
 int main(int argc, char **argv)
 {
 	SPULSE_CLEANUP(error) err = NULL;
@@ -241,8 +321,10 @@ int main(int argc, char **argv)
 		r = cached(argv[2], &err);
 	} else if (argc == 4 && !strcmp(argv[1], "grow")) {
 		r = grow(argv[2], strtoull(argv[3], NULL, 10), &err);
+	} else if (argc == 3 && !strcmp(argv[1], "reading")) {
+		r = reading(argv[2]);
 	} else {
-		fprintf(stderr, "usage: symbols-bench cached SPOOL | grow FOLDER COUNT\n");
+		fprintf(stderr, "usage: symbols-bench cached SPOOL | grow FOLDER COUNT | reading ELF\n");
 		return 2;
 	}
 	if (err)
