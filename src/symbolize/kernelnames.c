@@ -148,8 +148,11 @@ bool symbolizer_kernel(struct spulse_symbolizer *sym, uint64_t address, struct k
 		else if (sym->kernel_source == SPULSE_KERNEL_SYMBOLS_HOST)
 			load_host(sym);
 	}
+	if (kernel_table_find(sym->kernel, address, hit))
+		return true;
 	/* Of another source's stack, or one that came later. */
-	if (file && sym->kernel && !kernel_table_covers(sym->kernel, address))
-		load_file(sym, true);
+	if (!file || !sym->kernel || kernel_table_covers(sym->kernel, address))
+		return false;
+	load_file(sym, true);
 	return kernel_table_find(sym->kernel, address, hit);
 }

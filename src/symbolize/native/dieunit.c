@@ -6,7 +6,7 @@
 
 #include "die.h"
 
-enum { HEADER_MAX = 32, FIRST_MAX = 512, UNITS_KEPT = 256 };
+enum { HEADER_MAX = 32, FIRST_MAX = 512, UNITS_KEPT = 256, ABBREVS_AHEAD = 8192 };
 
 /* ---- files ---- */
 
@@ -153,6 +153,23 @@ void die_reader_trim(struct die_reader *reader)
 		die_reader_close(reader);
 }
 
+/* Reads a table at an offset, and of the section no more than about what it takes. */
+static bool read_abbrevs(struct abbrevs *abbrevs, const struct die_unit *unit, uint64_t offset,
+			 uint64_t max, uint64_t last)
+{
+	const struct die_bytes *section = &unit->file->abbrev;
+	uint64_t len = section->lazy ? MIN(max, (uint64_t)ABBREVS_AHEAD) : max;
+
+	for (;; len = MIN(max, len * 4)) {
+		if (!memelf_touch_section(section->elf, section->lazy, offset, len) ||
+		    !abbrevs_read(abbrevs, section->data + offset, len, &unit->sizes, last))
+			return false;
+		if (len == max || abbrevs->bytes < len)
+			return true;
+		abbrevs_release(abbrevs);
+	}
+}
+
 /* Many units may share one table. */
 static const struct abbrevs *find_abbrevs(struct die_reader *reader, bool alt,
 					  const struct die_unit *unit, uint64_t offset)
@@ -171,8 +188,7 @@ static const struct abbrevs *find_abbrevs(struct die_reader *reader, bool alt,
 	if (*slot)
 		return (void *)(uintptr_t)*slot;
 	abbrevs = malloc(sizeof(*abbrevs));
-	if (abbrevs && !abbrevs_read(abbrevs, section->data + offset, section->len - offset,
-				     &unit->sizes, UINT64_MAX)) {
+	if (abbrevs && !read_abbrevs(abbrevs, unit, offset, section->len - offset, UINT64_MAX)) {
 		free(abbrevs);
 		abbrevs = NULL;
 	}
@@ -333,8 +349,8 @@ bool die_file_first(const struct die_file *file, size_t index, struct die_unit *
 	    !read_header(unit, &at) || at >= file->abbrev.len)
 		return false;
 	code = die_cursor(unit, place->die);
-	if (!abbrevs_read(&shapes, file->abbrev.data + at, MIN(file->abbrev.len - at, *budget),
-			  &unit->sizes, take_uleb(&code)))
+	if (!read_abbrevs(&shapes, unit, at, MIN(file->abbrev.len - at, *budget),
+			  take_uleb(&code)))
 		return false;
 	*budget -= shapes.bytes;
 	unit->abbrevs = &shapes;

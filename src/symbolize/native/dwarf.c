@@ -22,7 +22,8 @@ static const char *const wanted_sections[] = {
 /* Sections of which a reader of entries makes sure by itself that they are there. */
 static bool is_piecewise(const char *name)
 {
-	return !strcmp(name, ".debug_str") || !strcmp(name, ".debug_rnglists");
+	return !strcmp(name, ".debug_str") || !strcmp(name, ".debug_rnglists") ||
+	       !strcmp(name, ".debug_abbrev");
 }
 
 /* By its name, or by the one that it has in files of the older way of compression. */
@@ -81,7 +82,7 @@ static void touch_pieces(const struct memelf *elf)
 
 void dwarf_info_expect_all(const struct dwarf_info *info)
 {
-	memelf_expect_all(&info->elf);
+	memelf_expect_all(&info->elf, ".debug_info");
 	touch_pieces(&info->elf);
 }
 

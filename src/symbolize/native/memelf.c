@@ -282,13 +282,18 @@ bool memelf_peek(const struct memelf *elf, const char *name, uint64_t offset, vo
 	return true;
 }
 
-void memelf_expect_all(const struct memelf *elf)
+void memelf_expect_all(const struct memelf *elf, const char *name)
 {
+	const struct memelf_lazy *lazy = memelf_lazy_section(elf, name);
+	uintptr_t page = sysconf(_SC_PAGESIZE), from, to;
+
+	if (!lazy)
+		return;
+	from = ((uintptr_t)elf->base + lazy->offset) & -page;
+	to = ((uintptr_t)elf->base + lazy->offset + lazy->size) & -page;
 #ifdef MADV_HUGEPAGE
-	if (elf->base && elf->lazy_count)
-		madvise(elf->base, elf->size, MADV_HUGEPAGE);
-#else
-	(void)elf;
+	if (from < to)
+		madvise((void *)from, to - from, MADV_HUGEPAGE);
 #endif
 }
 

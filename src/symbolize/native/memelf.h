@@ -51,10 +51,10 @@ bool memelf_touch_section(const struct memelf *elf, struct memelf_lazy *section,
 /* Copies bytes of a section and keeps nothing. False when they cannot be read. */
 bool memelf_peek(const struct memelf *elf, const char *name, uint64_t offset, void *to, size_t len);
 /*
- * Says that most of the lazy sections will be touched: the kernel may then use large pages, which
+ * Says that most of a lazy section will be touched: the kernel may then use large pages, which
  * cost a fraction of as many small ones.
  */
-void memelf_expect_all(const struct memelf *elf);
+void memelf_expect_all(const struct memelf *elf, const char *name);
 /* Gives back the memory of a lazy section, which is read again where it is touched again. */
 void memelf_forget(const struct memelf *elf, const char *name);
 void memelf_release(struct memelf *elf);
