@@ -49,7 +49,7 @@ static void print_frame(struct out *out, const struct shown_frame *shown)
 	const char *name = frame ? spulse_resolved_frame_name(frame) : NULL;
 
 	if (spulse_frame_is_truncated_marker(context->frame)) {
-		out_puts(out, "                  [truncated]\n");
+		out_puts(out, "                  <stack truncated>\n");
 		return;
 	}
 	out_printf(out, "  %16" PRIx64 " ", context->frame->abs_ip);
