@@ -93,7 +93,8 @@ static const char *string_at(const struct die_bytes *section, uint64_t offset)
 {
 	if (offset >= section->len)
 		return NULL;
-	if (section->lazy ? !touch_string(section, offset) : section->data[section->len - 1])
+	if (memelf_section_complete(section->lazy) ? section->data[section->len - 1] :
+						     !touch_string(section, offset))
 		return NULL;
 	return (const char *)section->data + offset;
 }

@@ -80,8 +80,11 @@ static void touch_pieces(const struct memelf *elf)
 			memelf_touch(elf, wanted_sections[i], 0, UINT64_MAX);
 }
 
-void dwarf_info_expect_all(const struct dwarf_info *info)
+void dwarf_info_expect(const struct dwarf_info *info, bool all)
 {
+	memelf_touch(&info->elf, ".debug_str", 0, UINT64_MAX);
+	if (!all)
+		return;
 	memelf_expect_all(&info->elf, ".debug_info");
 	touch_pieces(&info->elf);
 }

@@ -167,8 +167,8 @@ void dwarf_fill_function(struct dwarf_info *info, struct dwarf_reader *reader,
 /* Levels over an address whose function was filled, innermost first; returns their number. */
 size_t dwarf_lookup(const struct dwarf_info *info, struct dwarf_unit *unit, uint64_t address,
 		    struct dwarf_level levels[DWARF_LEVELS_MAX]);
-/* Says that nearly all units will be filled: reading everything at once takes less then. */
-void dwarf_info_expect_all(const struct dwarf_info *info);
+/* Says that many units will be filled, or nearly all: larger reads take less then. */
+void dwarf_info_expect(const struct dwarf_info *info, bool all);
 /* Gives back what was read of the units; lookups do not need it. Not while threads fill units. */
 void dwarf_info_forget(struct dwarf_info *info);
 

@@ -19,6 +19,7 @@ struct memelf_lazy {
 	uint64_t file_offset, offset, size;
 	pthread_mutex_t lock;
 	uint8_t *present;
+	uint64_t missing; /* blocks */
 };
 
 enum { BLOCK = 4096, PREFAULT_MIN = 32768 };
@@ -162,6 +163,7 @@ static int add_lazy(struct memelf *elf, const struct memelf_part *part, uint64_t
 		.file_offset = part->section->offset,
 		.offset = offset,
 		.size = size,
+		.missing = (size + BLOCK - 1) / BLOCK,
 		.present = calloc(size / BLOCK / 8 + 1, 1),
 	};
 	if (!lazy->present)
@@ -208,6 +210,7 @@ static bool read_blocks(const struct memelf *elf, struct memelf_lazy *lazy, uint
 	}
 	for (uint64_t block = from; block < to; block++)
 		__atomic_or_fetch(&lazy->present[block / 8], 1 << block % 8, __ATOMIC_RELEASE);
+	__atomic_sub_fetch(&lazy->missing, to - from, __ATOMIC_RELEASE);
 	return true;
 }
 
@@ -241,6 +244,11 @@ struct memelf_lazy *memelf_lazy_section(const struct memelf *elf, const char *na
 		if (!strcmp(elf->lazy[i].name, name))
 			return &elf->lazy[i];
 	return NULL;
+}
+
+bool memelf_section_complete(const struct memelf_lazy *section)
+{
+	return !section || !__atomic_load_n(&section->missing, __ATOMIC_ACQUIRE);
 }
 
 bool memelf_touch_section(const struct memelf *elf, struct memelf_lazy *section, uint64_t offset,
@@ -309,6 +317,7 @@ void memelf_forget(const struct memelf *elf, const char *name)
 		if (strcmp(lazy->name, name) || from >= to)
 			continue;
 		memset(lazy->present, 0, lazy->size / BLOCK / 8 + 1);
+		lazy->missing = (lazy->size + BLOCK - 1) / BLOCK;
 		madvise((void *)from, to - from, MADV_DONTNEED);
 	}
 }

@@ -46,6 +46,8 @@ const uint8_t *memelf_find(const struct memelf *elf, const char *name, size_t *l
 bool memelf_touch(const struct memelf *elf, const char *name, uint64_t offset, uint64_t len);
 /* The same for a section found once: NULL when it is read already, or absent. */
 struct memelf_lazy *memelf_lazy_section(const struct memelf *elf, const char *name);
+/* Whether all of it is there. */
+bool memelf_section_complete(const struct memelf_lazy *section);
 bool memelf_touch_section(const struct memelf *elf, struct memelf_lazy *section, uint64_t offset,
 			  uint64_t len);
 /* Copies bytes of a section and keeps nothing. False when they cannot be read. */

@@ -10,7 +10,7 @@
 
 #include "program.h"
 
-enum { THREADS_MAX = 64 };
+enum { THREADS_MAX = 64, MANY_UNITS = 16, WAVE_BYTES = 32 << 20 };
 
 /* Places that lie in one unit. */
 struct unit_task {
@@ -25,6 +25,7 @@ struct team {
 	VEC(struct program *) programs;
 	VEC(struct unit_task) units;
 	size_t next; /* atomic */
+	size_t end;  /* of the tasks at hand */
 };
 
 static void *load_programs(void *data)
@@ -32,7 +33,7 @@ static void *load_programs(void *data)
 	struct team *team = data;
 	size_t i;
 
-	while ((i = __atomic_fetch_add(&team->next, 1, __ATOMIC_RELAXED)) < team->programs.len)
+	while ((i = __atomic_fetch_add(&team->next, 1, __ATOMIC_RELAXED)) < team->end)
 		program_load(team->programs.data[i], team->options);
 	return NULL;
 }
@@ -57,7 +58,7 @@ static void *fill_units(void *data)
 	struct dwarf_reader reader = { 0 };
 	size_t i;
 
-	while ((i = __atomic_fetch_add(&team->next, 1, __ATOMIC_RELAXED)) < team->units.len) {
+	while ((i = __atomic_fetch_add(&team->next, 1, __ATOMIC_RELAXED)) < team->end) {
 		const struct unit_task *tasks = team->units.data;
 		const struct dwarf_unit *unit = tasks[i].unit;
 
@@ -68,7 +69,7 @@ static void *fill_units(void *data)
 				dwarf_reader_close(&reader);
 			dwarf_reader_open(&reader, tasks[i].program->dwarf);
 		}
-		for (; i < team->units.len && tasks[i].unit == unit; i++)
+		for (; i < team->end && tasks[i].unit == unit; i++)
 			run_task(team, &tasks[i], &reader);
 	}
 	if (reader.info)
@@ -76,14 +77,16 @@ static void *fill_units(void *data)
 	return NULL;
 }
 
-/* Runs `work` on this thread and up to `threads` - 1 others. */
-static void run_team(struct team *team, void *(*work)(void *), size_t tasks, unsigned int threads)
+/* Runs `work` on tasks [first, end), on this thread and up to `threads` - 1 others. */
+static void run_team(struct team *team, void *(*work)(void *), size_t first, size_t end,
+		     unsigned int threads)
 {
 	pthread_t others[THREADS_MAX];
 	size_t n = 0;
 
-	team->next = 0;
-	while (n + 1 < MIN(MIN(threads, tasks), (size_t)THREADS_MAX) &&
+	team->next = first;
+	team->end = end;
+	while (n + 1 < MIN(MIN(threads, end - first), (size_t)THREADS_MAX) &&
 	       !pthread_create(&others[n], NULL, work, team))
 		n++;
 	work(team);
@@ -150,7 +153,7 @@ static int compare_tasks(const void *a, const void *b)
 	return x->first < y->first ? -1 : x->first > y->first;
 }
 
-/* Tells of files whose units are needed nearly all; tasks are in their order. */
+/* Tells of files of which many units are needed; tasks are in their order. */
 static void expect_units(const struct team *team)
 {
 	size_t i = 0;
@@ -160,14 +163,18 @@ static void expect_units(const struct team *team)
 		const struct program *program = tasks[i].program;
 		const struct dwarf_unit *last = NULL;
 		uint64_t bytes = 0;
+		size_t units = 0;
 
 		for (; i < team->units.len && tasks[i].program == program; i++) {
-			if (tasks[i].unit != last && tasks[i].unit->state == UNIT_EMPTY)
+			if (tasks[i].unit != last && tasks[i].unit->state == UNIT_EMPTY) {
 				bytes += tasks[i].unit->end - tasks[i].unit->start;
+				units++;
+			}
 			last = tasks[i].unit;
 		}
-		if (bytes >= program->dwarf->file.info.len / 4 * 3)
-			dwarf_info_expect_all(program->dwarf);
+		if (units >= MANY_UNITS)
+			dwarf_info_expect(program->dwarf,
+					  bytes >= program->dwarf->file.info.len / 4 * 3);
 	}
 }
 
@@ -185,6 +192,34 @@ static void forget_units(const struct team *team)
 	}
 }
 
+/* Tasks from `first` on whose units are as much as may be there at once. */
+static size_t wave_end(const struct team *team, size_t first)
+{
+	const struct unit_task *tasks = team->units.data;
+	const struct dwarf_unit *last = NULL;
+	uint64_t bytes = 0;
+	size_t i = first;
+
+	for (; i < team->units.len && (tasks[i].unit == last || bytes < WAVE_BYTES); i++) {
+		if (tasks[i].unit != last && tasks[i].unit->state == UNIT_EMPTY)
+			bytes += tasks[i].unit->end - tasks[i].unit->start;
+		last = tasks[i].unit;
+	}
+	return i;
+}
+
+/* In waves: what a unit was read from is dropped once the whole wave has no use for it. */
+static void fill_in_waves(struct team *team, unsigned int threads)
+{
+	size_t first = 0;
+
+	while (first < team->units.len) {
+		run_team(team, fill_units, first, wave_end(team, first), threads);
+		forget_units(team);
+		first = team->end;
+	}
+}
+
 void native_store_prepare(struct native_store *store, const struct native_place *places,
 			  size_t count, unsigned int threads)
 {
@@ -194,14 +229,13 @@ void native_store_prepare(struct native_store *store, const struct native_place 
 	for (size_t i = 0; i < team.programs.len; i++)
 		team.programs.data[i]->wanted = false;
 	if (complete) {
-		run_team(&team, load_programs, team.programs.len, threads);
+		run_team(&team, load_programs, 0, team.programs.len, threads);
 		collect_units(&team, store, count);
 		if (team.units.len)
 			qsort(team.units.data, team.units.len, sizeof(*team.units.data),
 			      compare_tasks);
 		expect_units(&team);
-		run_team(&team, fill_units, team.units.len, threads);
-		forget_units(&team);
+		fill_in_waves(&team, threads);
 	}
 	vec_free(&team.programs);
 	vec_free(&team.units);
