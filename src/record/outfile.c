@@ -147,18 +147,30 @@ static int open_descriptor(struct spulse_recorder *rec, struct rec_target *targe
 	return 0;
 }
 
+/* The recorder's stacks come as one word a frame: room for 2,500 that are a hundred deep. */
+enum { MEMO_WORDS = 1 << 18 };
+
+static int open_writer(struct spulse_recorder *rec, const struct rec_target *target,
+		       const struct spulse_output *output, void *data, struct spulse_error **err)
+{
+	int r = spulse_spool_writer_new(output, data, &target->header, &rec->writer, err);
+
+	if (r == 0)
+		spool_writer_limit_memo(rec->writer, MEMO_WORDS);
+	return r;
+}
+
 int output_open(struct spulse_recorder *rec, struct rec_target *target, struct spulse_error **err)
 {
 	int *fd = NULL;
 	int r;
 
 	if (target->output)
-		return spulse_spool_writer_new(target->output, target->data, &target->header,
-					       &rec->writer, err);
+		return open_writer(rec, target, target->output, target->data, err);
 	r = open_descriptor(rec, target, &fd, err);
 	if (r < 0)
 		return r;
-	r = spulse_spool_writer_new(&spool_fd_output, fd, &target->header, &rec->writer, err);
+	r = open_writer(rec, target, &spool_fd_output, fd, err);
 	if (r < 0) {
 		close(*fd);
 		free(fd);

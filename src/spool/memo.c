@@ -14,7 +14,13 @@ bool memo_init(struct memo *memo)
 	memo->slots = calloc(BUCKETS * WAYS, sizeof(*memo->slots));
 	/* Pages that no stack needs are never touched. */
 	memo->words = malloc(WORDS * sizeof(*memo->words));
+	memo->most = WORDS;
 	return memo->slots && memo->words;
+}
+
+void memo_limit(struct memo *memo, size_t words)
+{
+	memo->most = MIN(words, (size_t)WORDS);
 }
 
 void memo_release(struct memo *memo)
@@ -71,12 +77,12 @@ void memo_add(struct memo *memo, const struct memo_key *key, uint32_t node, uint
 {
 	struct memo_slot *bucket = bucket_of(memo, key);
 
-	if (key->count > WORDS - memo->used) {
+	if (key->count > memo->most - memo->used) {
 		/* All are forgotten; those that come again are soon back. */
 		memo->era++;
 		memo->used = 0;
 	}
-	if (key->count > WORDS)
+	if (key->count > memo->most)
 		return;
 	memcpy(memo->words + memo->used, key->words, key->count * sizeof(*key->words));
 	bucket[1] = bucket[0];

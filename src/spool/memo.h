@@ -21,7 +21,7 @@ struct memo_slot {
 struct memo {
 	struct memo_slot *slots;
 	uint32_t *words;
-	size_t used;
+	size_t used, most; /* words */
 	uint32_t era;
 };
 
@@ -36,6 +36,8 @@ struct memo_key {
 #define MEMO_ALWAYS UINT32_MAX
 
 bool memo_init(struct memo *memo);
+/* Keeps no more than this many words from now on; there were none yet. */
+void memo_limit(struct memo *memo, size_t words);
 void memo_release(struct memo *memo);
 struct memo_key memo_key(const uint32_t *words, size_t count, uint32_t kind);
 /* Its node, or UINT32_MAX. */

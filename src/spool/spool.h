@@ -34,6 +34,8 @@ int spool_writer_sample(struct spulse_spool_writer *writer, const struct spulse_
 int spool_writer_annotate(struct spulse_spool_writer *writer, pid_t pid, const char *key,
 			  const char *value, size_t value_len, struct spulse_error **err);
 /* Bytes handed to the output so far. */
+/* Knows whole stacks again by this many words at most. Before the first sample. */
+void spool_writer_limit_memo(struct spulse_spool_writer *writer, size_t words);
 uint64_t spool_writer_written(const struct spulse_spool_writer *writer);
 
 /* ---- what a recorder shares with its tail ---- */

@@ -105,6 +105,11 @@ void spulse_spool_writer_free(struct spulse_spool_writer *w)
 	free(w);
 }
 
+void spool_writer_limit_memo(struct spulse_spool_writer *w, size_t words)
+{
+	memo_limit(&w->memo, words);
+}
+
 uint64_t spool_writer_written(const struct spulse_spool_writer *w)
 {
 	return w->sink.written;

@@ -66,6 +66,23 @@ static void test_found(void **state)
 	memo_release(&memo);
 }
 
+/* What is added last is known, whatever the limit. */
+static void test_limit(void **state)
+{
+	struct memo memo = { 0 };
+
+	(void)state;
+	assert_true(memo_init(&memo));
+	memo_limit(&memo, 1000);
+	for (uint32_t i = 0; i < 5000; i++) {
+		add(&memo, i, 0, MEMO_ALWAYS);
+		assert_int_equal(find(&memo, i, 0, 0), i * 2);
+		assert_in_range(memo.used, 1, 1000);
+	}
+	assert_int_equal(find(&memo, 0, 0, 0), UINT32_MAX);
+	memo_release(&memo);
+}
+
 static void test_epochs(void **state)
 {
 	struct memo memo = { 0 };
@@ -102,6 +119,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_found),
+		cmocka_unit_test(test_limit),
 		cmocka_unit_test(test_epochs),
 		cmocka_unit_test(test_too_long),
 	};
