@@ -49,10 +49,25 @@ uint64_t *u64map_get(const struct u64map *map, uint64_t key)
 	return slot->used ? &slot->value : NULL;
 }
 
+/*
+ * Each page is written at once: those of a large new table that are looked at first fault twice,
+ * and the second time interrupts the processors of other threads.
+ */
+static struct u64map_slot *new_slots(size_t count)
+{
+	enum { PAGE = 4096 };
+	struct u64map_slot *slots = calloc(count, sizeof(*slots));
+	volatile char *bytes = (volatile char *)slots;
+
+	for (size_t at = 0; slots && at < count * sizeof(*slots); at += PAGE)
+		bytes[at] = 0;
+	return slots;
+}
+
 static bool u64map_resize(struct u64map *map, size_t slot_count)
 {
 	struct u64map old = *map;
-	struct u64map_slot *slots = calloc(slot_count, sizeof(*slots));
+	struct u64map_slot *slots = new_slots(slot_count);
 
 	if (!slots)
 		return false;
