@@ -8,6 +8,8 @@
 #include <stdint.h>
 #include <string.h>
 
+struct spulse_error;
+
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 #define MAX(a, b) ((a) > (b) ? (a) : (b))
@@ -50,10 +52,12 @@ static inline bool has_prefix(const char *s, const char *prefix)
 }
 
 /*
- * Size of an option struct as its caller knows it, checked: false when bytes that we do not know
- * are set, which asks for something that this version cannot do.
+ * Copies a caller's struct, whose first field says how much of it the caller knows, into ours; the
+ * rest is zero. Refused are a size that was never set, and bytes that we do not know and that are
+ * set: they ask for something that this version cannot do. "what" names it, in the plural.
  */
-bool options_are_known(const void *options, size_t given_size, size_t known_size);
+int options_read(void *known, size_t known_size, const void *given, const char *what,
+		 struct spulse_error **err);
 /* An option struct of that size, all-zero but for its first field, which is the size. */
 void options_clear(void *options, size_t size);
 

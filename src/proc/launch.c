@@ -139,16 +139,18 @@ static _Noreturn void run_child(int go_fd, int report_fd, const char *const *arg
 
 /* ---- parent ---- */
 
-static int check_arguments(const char *const *argv, const struct spulse_launch_options *opts,
-			   struct spulse_error **err)
+static int check_arguments(const char *const *argv, const struct spulse_launch_options *given,
+			   struct spulse_launch_options *opts, struct spulse_error **err)
 {
+	int r;
+
 	if (!argv || !argv[0])
 		return err_set(err, SPULSE_ERROR_INVALID_INPUT, "no program to launch");
-	if (!opts)
+	if (!given)
 		return 0;
-	if (!options_are_known(opts, opts->size, sizeof(*opts)))
-		return err_set(err, SPULSE_ERROR_UNSUPPORTED,
-			       "launch options that this version does not know");
+	r = options_read(opts, sizeof(*opts), given, "launch options", err);
+	if (r < 0)
+		return r;
 	for (size_t i = 0; opts->overrides && opts->overrides[i]; i++) {
 		const char *equals = strchr(opts->overrides[i], '=');
 
@@ -190,15 +192,16 @@ static int fork_child(struct spulse_launch *l, const char *const *argv, char **e
 	return 0;
 }
 
-int spulse_launch_new(const char *const *argv, const struct spulse_launch_options *opts,
+int spulse_launch_new(const char *const *argv, const struct spulse_launch_options *given,
 		      struct spulse_launch **launch_out, struct spulse_error **err)
 {
+	struct spulse_launch_options opts = { .size = sizeof(opts) };
 	_cleanup_free_ char **envp = NULL;
 	struct spulse_launch *l;
-	int r = check_arguments(argv, opts, err);
+	int r = check_arguments(argv, given, &opts, err);
 
-	if (r == 0 && opts && opts->overrides)
-		r = merge_environment(opts->overrides, &envp, err);
+	if (r == 0 && opts.overrides)
+		r = merge_environment(opts.overrides, &envp, err);
 	if (r < 0)
 		return r;
 	l = calloc(1, sizeof(*l));

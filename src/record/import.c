@@ -24,11 +24,10 @@ static int resolve(const struct spulse_import_options *given,
 		.follow = SPULSE_FOLLOW_NEW,
 	};
 
-	if (given && !options_are_known(given, given->size, sizeof(known)))
-		return err_set(err, SPULSE_ERROR_UNSUPPORTED,
-			       "import options of a newer version are set");
-	if (given)
-		memcpy(&known, given, MIN(given->size, sizeof(known)));
+	int r = given ? options_read(&known, sizeof(known), given, "import options", err) : 0;
+
+	if (r < 0)
+		return r;
 	options.format = known.format;
 	options.annotate = known.annotate;
 	return options_resolve(out, &options, err);

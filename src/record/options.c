@@ -98,19 +98,13 @@ static int check_choices(struct spulse_recorder_options *o, struct spulse_error 
 int options_resolve(struct spulse_recorder_options *out,
 		    const struct spulse_recorder_options *given, struct spulse_error **err)
 {
-	int r;
+	int r = 0;
 
-	memset(out, 0, sizeof(*out));
-	if (given) {
-		if (!options_are_known(given, given->size, sizeof(*given)))
-			return err_set(err, SPULSE_ERROR_UNSUPPORTED,
-				       "recorder options of a newer version are set");
-		if (given->size < sizeof(given->size))
-			return invalid(err, "the recorder options have no size");
-		memcpy(out, given, MIN(given->size, sizeof(*out)));
-	}
-	out->size = sizeof(*out);
-	r = check_choices(out, err);
+	*out = (struct spulse_recorder_options){ .size = sizeof(*out) };
+	if (given)
+		r = options_read(out, sizeof(*out), given, "recorder options", err);
+	if (r == 0)
+		r = check_choices(out, err);
 	if (r == 0)
 		r = resolve_stack(out, err);
 	if (r == 0)

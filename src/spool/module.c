@@ -2,15 +2,16 @@
 /* SPDX-License-Identifier: MIT */
 #include "source.h"
 
-int spulse_module_new(const struct spulse_module_fields *fields,
+int spulse_module_new(const struct spulse_module_fields *given,
 		      struct spulse_module **module_out, struct spulse_error **err)
 {
+	struct spulse_module_fields known, *fields = &known;
 	struct spulse_module *module;
 	char *path;
+	int r = options_read(&known, sizeof(known), given, "fields of the module", err);
 
-	if (!options_are_known(fields, fields->size, sizeof(*fields)))
-		return err_set(err, SPULSE_ERROR_UNSUPPORTED, "module fields that this version of "
-			       "the library does not know are set");
+	if (r < 0)
+		return r;
 	if (fields->start >= fields->end)
 		return err_set(err, SPULSE_ERROR_INVALID_INPUT,
 			       "a module's start must be below its end");

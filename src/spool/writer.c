@@ -9,12 +9,6 @@ static int invalid(struct spulse_error **err, const char *what)
 	return err_set(err, SPULSE_ERROR_INVALID_INPUT, "%s", what);
 }
 
-static int unknown_fields(struct spulse_error **err, const char *what)
-{
-	return err_set(err, SPULSE_ERROR_UNSUPPORTED,
-		       "%s fields that this version of the library does not know are set", what);
-}
-
 static int write_header(struct spulse_spool_writer *w, const struct spulse_spool_header *given,
 			struct spulse_error **err)
 {
@@ -31,10 +25,13 @@ static int write_header(struct spulse_spool_writer *w, const struct spulse_spool
 	return sink_put(&w->sink, bytes, put_header(bytes, &header) - bytes, err);
 }
 
-static int check_header(const struct spulse_spool_header *header, struct spulse_error **err)
+static int read_header(const struct spulse_spool_header *given,
+		       struct spulse_spool_header *header, struct spulse_error **err)
 {
-	if (!options_are_known(header, header->size, sizeof(*header)))
-		return unknown_fields(err, "spool header");
+	int r = options_read(header, sizeof(*header), given, "fields of the spool's header", err);
+
+	if (r < 0)
+		return r;
 	if (header->format && header->format != 3 && header->format != 4)
 		return err_set(err, SPULSE_ERROR_UNSUPPORTED,
 			       "version %u of the spool format cannot be written, only 3 and 4",
@@ -46,33 +43,37 @@ static int check_header(const struct spulse_spool_header *header, struct spulse_
 	return 0;
 }
 
-int sink_check_output(const struct spulse_output *output, struct spulse_error **err)
+int sink_check_output(const struct spulse_output *given, struct spulse_error **err)
 {
-	if (!options_are_known(output, output->size, sizeof(*output)))
-		return unknown_fields(err, "output");
-	return output->write ? 0 : invalid(err, "an output needs a write function");
+	struct spulse_output output;
+	int r = options_read(&output, sizeof(output), given, "functions of the output", err);
+
+	if (r < 0)
+		return r;
+	return output.write ? 0 : invalid(err, "an output needs a write function");
 }
 
 int spulse_spool_writer_new(const struct spulse_output *output, void *data,
-			    const struct spulse_spool_header *header,
+			    const struct spulse_spool_header *given,
 			    struct spulse_spool_writer **writer_out, struct spulse_error **err)
 {
+	struct spulse_spool_header header;
 	struct spulse_spool_writer *w;
 	int r = sink_check_output(output, err);
 
 	if (r == 0)
-		r = check_header(header, err);
+		r = read_header(given, &header, err);
 	if (r < 0)
 		return r;
 	w = calloc(1, sizeof(*w));
 	if (!w)
 		return err_no_memory(err);
-	w->format = header->format ? header->format : SPULSE_SPOOL_FORMAT_4;
+	w->format = header.format ? header.format : SPULSE_SPOOL_FORMAT_4;
 	tree_init(&w->tree);
 	if (!memo_init(&w->memo) || !sink_init(&w->sink, output, data))
 		r = err_no_memory(err);
 	else
-		r = write_header(w, header, err);
+		r = write_header(w, &header, err);
 	if (r < 0) {
 		/* The output stays the caller's when there is no writer. */
 		w->sink.output.close = NULL;
@@ -121,11 +122,14 @@ static void forget(struct spulse_spool_writer *w, bool kernel)
 	frame_table_forget(&w->frames, kernel || w->format == 3);
 }
 
-static int check_module(const struct spulse_spool_writer *w,
-			const struct spulse_module_fields *fields, struct spulse_error **err)
+static int read_module(const struct spulse_spool_writer *w,
+			const struct spulse_module_fields *given,
+			struct spulse_module_fields *fields, struct spulse_error **err)
 {
-	if (!options_are_known(fields, fields->size, sizeof(*fields)))
-		return unknown_fields(err, "module");
+	int r = options_read(fields, sizeof(*fields), given, "fields of the module", err);
+
+	if (r < 0)
+		return r;
 	if (!fields->is_kernel && fields->pid < 1)
 		return err_set(err, SPULSE_ERROR_INVALID_INPUT, "process id %d is not positive",
 			       (int)fields->pid);
@@ -151,18 +155,19 @@ static void note_module(struct spulse_spool_writer *w, const struct spulse_modul
 }
 
 int spulse_spool_writer_module(struct spulse_spool_writer *w,
-			       const struct spulse_module_fields *fields, uint32_t *id_out,
+			       const struct spulse_module_fields *given, uint32_t *id_out,
 			       struct spulse_error **err)
 {
-	int r = check_module(w, fields, err);
+	struct spulse_module_fields fields;
+	int r = read_module(w, given, &fields, err);
 
 	if (r < 0)
 		return r;
 	if (!vec_reserve(&w->modules, 1))
 		return err_no_memory(err);
-	r = sink_put_module(&w->sink, TAG_MODULE, w->modules.len, fields, err);
+	r = sink_put_module(&w->sink, TAG_MODULE, w->modules.len, &fields, err);
 	if (r == 0)
-		note_module(w, fields, id_out);
+		note_module(w, &fields, id_out);
 	return r;
 }
 
@@ -209,14 +214,15 @@ static int put_symbols(struct spulse_spool_writer *w, const struct spulse_jit_sy
 }
 
 int spulse_spool_writer_jit_module(struct spulse_spool_writer *w,
-				   const struct spulse_module_fields *fields,
+				   const struct spulse_module_fields *given,
 				   const struct spulse_jit_symbol *symbols, size_t count,
 				   uint32_t *id_out, struct spulse_error **err)
 {
-	int r = check_module(w, fields, err);
+	struct spulse_module_fields fields;
+	int r = read_module(w, given, &fields, err);
 
 	if (r == 0)
-		r = check_symbols(fields, symbols, count, err);
+		r = check_symbols(&fields, symbols, count, err);
 	if (r < 0)
 		return r;
 	if (w->format < 4)
@@ -224,11 +230,11 @@ int spulse_spool_writer_jit_module(struct spulse_spool_writer *w,
 			       "version 3 of the spool format has no JIT modules");
 	if (!vec_reserve(&w->modules, 1))
 		return err_no_memory(err);
-	r = sink_put_module(&w->sink, TAG_JIT_MODULE, w->modules.len, fields, err);
+	r = sink_put_module(&w->sink, TAG_JIT_MODULE, w->modules.len, &fields, err);
 	if (r == 0)
 		r = put_symbols(w, symbols, count, err);
 	if (r == 0)
-		note_module(w, fields, id_out);
+		note_module(w, &fields, id_out);
 	return r;
 }
 

@@ -78,15 +78,14 @@ int spulse_native_results_add(struct spulse_native_results *results, size_t inde
 	struct result_entry entry = { .next = UINT32_MAX };
 	struct result_chain *chain;
 	uint32_t at = results->entries.len;
+	int r;
 
 	if (index >= results->count)
 		return err_set(err, SPULSE_ERROR_INVALID_INPUT,
 			       "result %zu of %zu lookups", index, results->count);
-	if (!options_are_known(symbol, symbol->size, sizeof(*symbol)))
-		return err_set(err, SPULSE_ERROR_UNSUPPORTED,
-			       "the native symbol has fields that this version does not know");
-	memcpy(&entry.symbol, symbol, MIN(symbol->size, sizeof(*symbol)));
-	entry.symbol.size = sizeof(*symbol);
+	r = options_read(&entry.symbol, sizeof(entry.symbol), symbol, "fields of the symbol", err);
+	if (r < 0)
+		return r;
 	if (!entry.symbol.name)
 		return err_set(err, SPULSE_ERROR_INVALID_INPUT, "a native symbol needs a name");
 	if (at == UINT32_MAX || !keep_strings(results, &entry.symbol) ||

@@ -17,14 +17,13 @@ void spulse_symbolizer_options_init(struct spulse_symbolizer_options *options, s
 
 static int check_backend(const struct spulse_native_backend *backend, struct spulse_error **err)
 {
+	struct spulse_native_backend known;
+
 	if (backend->size < offsetof(struct spulse_native_backend, refresh) || !backend->open ||
 	    !backend->symbolize)
 		return err_set(err, SPULSE_ERROR_INVALID_INPUT,
 			       "a native backend needs open and symbolize");
-	if (!options_are_known(backend, backend->size, sizeof(*backend)))
-		return err_set(err, SPULSE_ERROR_UNSUPPORTED,
-			       "the native backend has functions that this version does not know");
-	return 0;
+	return options_read(&known, sizeof(known), backend, "functions of the native backend", err);
 }
 
 static int check_options(const struct spulse_symbolizer_options *o, struct spulse_error **err)
@@ -116,16 +115,10 @@ int symbolizer_make(const struct spulse_symbolizer_options *opts, struct spulse_
 	static uint64_t next_owner = 1;
 	struct spulse_symbolizer_options o = { .size = sizeof(o) };
 	struct spulse_symbolizer *sym;
-	int r;
+	int r = opts ? options_read(&o, sizeof(o), opts, "symbolizer options", err) : 0;
 
-	if (opts) {
-		if (!options_are_known(opts, opts->size, sizeof(o)))
-			return err_set(err, SPULSE_ERROR_UNSUPPORTED,
-				       "the symbolizer options hold fields that this version does "
-				       "not know");
-		memcpy(&o, opts, MIN(opts->size, sizeof(o)));
-	}
-	r = check_options(&o, err);
+	if (r == 0)
+		r = check_options(&o, err);
 	if (r < 0)
 		return r;
 	sym = calloc(1, sizeof(*sym));

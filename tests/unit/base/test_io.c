@@ -17,6 +17,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <stackpulse/error.h>
+
 #include "base/util.h"
 #include "random.h"
 
@@ -112,18 +114,49 @@ static void test_short_and_interrupted_reads(void **state)
 	close(ends[0]);
 }
 
-static void test_unknown_option_bytes(void **state)
+struct known {
+	size_t size;
+	uint64_t field;
+};
+
+struct newer {
+	struct known known;
+	uint64_t later;
+};
+
+static void test_option_sizes(void **state)
 {
-	unsigned char options[32] = { 0 };
+	static const struct {
+		size_t size, later;
+		int r;
+		uint64_t field;
+	} cases[] = {
+		{ 0, 0, -SPULSE_ERROR_INVALID_INPUT, 0 },
+		{ 7, 0, -SPULSE_ERROR_INVALID_INPUT, 0 },
+		{ 8, 1, 0, 0 },
+		{ 12, 1, 0, 0x55667788 },
+		{ 16, 1, 0, 0x1122334455667788 },
+		{ 24, 0, 0, 0x1122334455667788 },
+		{ 24, 1, -SPULSE_ERROR_UNSUPPORTED, 0 },
+		{ 23, UINT64_C(1) << 56, 0, 0x1122334455667788 },
+	};
 
 	(void)state;
-	assert_true(options_are_known(options, 32, 16));
-	options[15] = 1;
-	assert_true(options_are_known(options, 32, 16));
-	assert_true(options_are_known(options, 8, 16));
-	options[31] = 1;
-	assert_false(options_are_known(options, 32, 16));
-	assert_true(options_are_known(options, 31, 16));
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct newer given = { { cases[i].size, 0x1122334455667788 }, cases[i].later };
+		struct known known = { 3, 3 };
+		struct spulse_error *err = NULL;
+
+		assert_int_equal(options_read(&known, sizeof(known), &given, "odds", &err),
+				 cases[i].r);
+		if (cases[i].r == 0) {
+			assert_int_equal(known.size, sizeof(known));
+			assert_true(known.field == cases[i].field);
+		} else {
+			assert_non_null(strstr(spulse_error_message(err), "odds"));
+		}
+		spulse_error_free(err);
+	}
 }
 
 static void test_prefixes_and_loads(void **state)
@@ -146,7 +179,7 @@ int main(void)
 		cmocka_unit_test(test_read_file_errors),
 		cmocka_unit_test(test_pread_stops_at_the_end),
 		cmocka_unit_test(test_short_and_interrupted_reads),
-		cmocka_unit_test(test_unknown_option_bytes),
+		cmocka_unit_test(test_option_sizes),
 		cmocka_unit_test(test_prefixes_and_loads),
 	};
 
