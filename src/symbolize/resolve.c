@@ -186,8 +186,6 @@ static int walk_stack(struct stack_walk *walk, const struct spulse_stack *stack,
 	int r = 0;
 
 	frames = spulse_source_frames(walk->sym->source, &count);
-	walk->sym->scratch.len = 0;
-	walk->missing = walk->provisional = false;
 	while (!r && (id = spool_frame_iter_next_id(&iter)) != UINT32_MAX)
 		r = add_frame(walk, &frames[id], id, id, err);
 	return r;
@@ -199,8 +197,6 @@ static int walk_raw(struct stack_walk *walk, const struct spulse_frame *frames, 
 	struct spulse_symbolizer *sym = walk->sym;
 	int r = 0;
 
-	sym->scratch.len = 0;
-	walk->missing = walk->provisional = false;
 	for (size_t i = 0; i < count && !r; i++) {
 		uint32_t id = intern(&sym->raw_frames, (const char *)&frames[i], sizeof(*frames));
 
@@ -224,6 +220,27 @@ static int walk_foreign(struct stack_walk *walk, const struct spulse_stack *stac
 		if (!vec_push(&sym->foreign, *frame))
 			return err_no_memory(err);
 	return walk_raw(walk, sym->foreign.data, sym->foreign.len, err);
+}
+
+/* What a call asks for: a stack, one frame of the source, or raw frames. */
+struct subject {
+	const struct spulse_stack *stack;
+	const struct spulse_frame *frames;
+	size_t count;
+	uint32_t id; /* of the one frame; UINT32_MAX: raw ones */
+};
+
+static int walk_subject(struct stack_walk *walk, const struct subject *subject,
+			struct spulse_error **err)
+{
+	walk->sym->scratch.len = 0;
+	walk->missing = walk->provisional = false;
+	if (subject->stack)
+		return walk->sym->source ? walk_stack(walk, subject->stack, err) :
+					   walk_foreign(walk, subject->stack, err);
+	if (subject->id != UINT32_MAX)
+		return add_frame(walk, subject->frames, subject->id, subject->id, err);
+	return walk_raw(walk, subject->frames, subject->count, err);
 }
 
 void drop_pending(struct spulse_symbolizer *sym)
@@ -302,15 +319,16 @@ static int check_source(struct spulse_symbolizer *sym, struct spulse_stack_key k
 		       "the stack was read by another reader than this symbolizer's");
 }
 
-static int resolve_new(struct spulse_symbolizer *sym, const struct spulse_stack *stack,
-		       struct process *process, struct spulse_error **err)
+/* Frames that are not known yet are resolved together between two passes. */
+static int resolve_new(struct spulse_symbolizer *sym, struct process *process,
+		       const struct subject *subject, struct spulse_error **err)
 {
 	struct stack_walk walk = { .sym = sym, .process = process };
 	int r;
 
 	symbolizer_begin(sym);
 	for (int pass = 0; pass < 2; pass++) {
-		r = sym->source ? walk_stack(&walk, stack, err) : walk_foreign(&walk, stack, err);
+		r = walk_subject(&walk, subject, err);
 		if (r < 0) {
 			abandon_pending(sym);
 			return r;
@@ -349,7 +367,7 @@ int spulse_symbolizer_resolve(struct spulse_symbolizer *sym, const struct spulse
 		*resolved_out = &sym->resolved;
 		return 0;
 	}
-	r = resolve_new(sym, stack, process, err);
+	r = resolve_new(sym, process, &(struct subject){ .stack = stack }, err);
 	if (r < 0)
 		return r;
 	if (sym->cache_stacks && !sym->resolved.provisional)
@@ -379,40 +397,15 @@ static bool recall_frame(struct spulse_symbolizer *sym, const struct process *pr
 	return true;
 }
 
-static int resolve_frame(struct spulse_symbolizer *sym, struct process *process,
-			 const struct spulse_frame *frame, uint32_t id, struct spulse_error **err)
-{
-	struct stack_walk walk = { .sym = sym, .process = process };
-	int r;
-
-	symbolizer_begin(sym);
-	for (int pass = 0; pass < 2; pass++) {
-		sym->scratch.len = 0;
-		walk.missing = walk.provisional = false;
-		r = add_frame(&walk, frame, id, id, err);
-		if (r < 0) {
-			abandon_pending(sym);
-			return r;
-		}
-		if (!walk.missing)
-			break;
-		r = resolve_pending(sym, err);
-		if (r < 0)
-			return r;
-	}
-	symbolizer_end(sym);
-	set_result(sym, sym->scratch.data, sym->scratch.len, walk.provisional);
-	return 0;
-}
-
 int spulse_symbolizer_resolve_frame(struct spulse_symbolizer *sym, pid_t pid, uint32_t frame,
 				    const struct spulse_resolved **resolved_out,
 				    struct spulse_error **err)
 {
+	struct subject subject = { .id = frame };
 	const struct spulse_frame *frames = NULL;
 	struct process *process;
 	size_t count = 0;
-	int r;
+	int r = 0;
 
 	if (sym->source)
 		frames = spulse_source_frames(sym->source, &count);
@@ -422,9 +415,9 @@ int spulse_symbolizer_resolve_frame(struct spulse_symbolizer *sym, pid_t pid, ui
 	process = symbolizer_process(sym, pid);
 	if (!process)
 		return err_no_memory(err);
-	r = 0;
-	if (!recall_frame(sym, process, &frames[frame], frame))
-		r = resolve_frame(sym, process, &frames[frame], frame, err);
+	subject.frames = &frames[frame];
+	if (!recall_frame(sym, process, subject.frames, frame))
+		r = resolve_new(sym, process, &subject, err);
 	if (!r)
 		*resolved_out = &sym->resolved;
 	return r;
@@ -455,29 +448,18 @@ int spulse_symbolizer_resolve_raw(struct spulse_symbolizer *sym, pid_t pid,
 				  const struct spulse_resolved **resolved_out,
 				  struct spulse_error **err)
 {
-	struct stack_walk walk = { .sym = sym };
+	const struct subject subject = { .frames = frames, .count = count, .id = UINT32_MAX };
+	struct process *process;
 	int r = check_raw(pid, frames, count, err);
 
 	if (r < 0)
 		return r;
-	walk.process = symbolizer_process(sym, pid);
-	if (!walk.process)
+	process = symbolizer_process(sym, pid);
+	if (!process)
 		return err_no_memory(err);
-	symbolizer_begin(sym);
-	for (int pass = 0; pass < 2; pass++) {
-		r = walk_raw(&walk, frames, count, err);
-		if (r < 0) {
-			abandon_pending(sym);
-			return r;
-		}
-		if (!walk.missing)
-			break;
-		r = resolve_pending(sym, err);
-		if (r < 0)
-			return r;
-	}
-	symbolizer_end(sym);
-	set_result(sym, sym->scratch.data, sym->scratch.len, walk.provisional);
+	r = resolve_new(sym, process, &subject, err);
+	if (r < 0)
+		return r;
 	*resolved_out = &sym->resolved;
 	return 0;
 }
