@@ -483,3 +483,19 @@ void die_each_range(const struct die_unit *unit, const struct die *die,
 		if (!fn(data, w.start, w.end))
 			return;
 }
+
+bool die_is_block(uint16_t tag)
+{
+	switch (tag) {
+	case DW_TAG_lexical_block:
+	case DW_TAG_try_block:
+	case DW_TAG_catch_block:
+	case DW_TAG_with_stmt:
+	case DW_TAG_common_block:
+	case DW_TAG_namespace:
+	case DW_TAG_module:
+		return true;
+	default:
+		return false;
+	}
+}

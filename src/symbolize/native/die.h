@@ -107,6 +107,8 @@ void die_read(const struct die_unit *unit, const struct die_reader *reader,
 void die_skip(const struct die_unit *unit, const struct abbrev *abbrev, struct cursor *c);
 /* Passes over children up to the end of their list. */
 void die_skip_children(const struct die_unit *unit, struct cursor *c);
+/* Whether entries of this kind stand for a part of what they are in, as blocks do. */
+bool die_is_block(uint16_t tag);
 /* Calls fn for each range of addresses until it returns false. */
 void die_each_range(const struct die_unit *unit, const struct die *die,
 		    bool (*fn)(void *data, uint64_t start, uint64_t end), void *data);

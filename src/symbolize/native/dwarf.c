@@ -230,6 +230,13 @@ void dwarf_info_free(struct dwarf_info *info)
 	free(info);
 }
 
+struct span_list dwarf_code_ranges(const struct dwarf_info *info)
+{
+	return (struct span_list){ .low = info->base,
+				   .high = info->code_end,
+				   .max = 65536 + info->elf.size / 2 };
+}
+
 uint32_t dwarf_intern(struct dwarf_info *info, const char *text)
 {
 	uint32_t id;

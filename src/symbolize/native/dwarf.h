@@ -145,6 +145,8 @@ enum { DWARF_LEVELS_MAX = 256 };
 int dwarf_info_open(struct image *program, struct image *debug, struct image *alt,
 		    struct dwarf_info **info_out, struct spulse_error **err);
 void dwarf_info_free(struct dwarf_info *info);
+/* An empty list for ranges within the code of the file. */
+struct span_list dwarf_code_ranges(const struct dwarf_info *info);
 /* Where files of split DWARF may be. */
 bool dwarf_info_set_places(struct dwarf_info *info, const char *program_path, const char *sysroot,
 			   struct image *package);

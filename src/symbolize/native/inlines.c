@@ -25,11 +25,9 @@ struct inline_walk {
 	struct arena *tables;
 	struct cursor c;
 	VEC(struct dwarf_node) nodes;
-	VEC(struct span_range) ranges;
+	struct span_list found;
 	VEC(struct origin) origins;
 	struct u64map origin_by_place;
-	uint64_t ranges_max;
-	uint32_t depth;
 	bool failed;
 };
 
@@ -116,21 +114,6 @@ static struct origin find_origin(struct inline_walk *walk, const struct die *die
 	return origin;
 }
 
-/* False when no more are wanted. */
-static bool add_range(void *data, uint64_t start, uint64_t end)
-{
-	struct inline_walk *walk = data;
-	struct span_range range = { start, end, walk->depth, walk->nodes.len };
-
-	if (start < walk->info->base || end > walk->info->code_end || start >= end)
-		return true;
-	if (walk->ranges.len >= walk->ranges_max)
-		return false;
-	if (!vec_push(&walk->ranges, range))
-		walk->failed = true;
-	return !walk->failed;
-}
-
 static uint16_t clip16(uint32_t value)
 {
 	return MIN(value, UINT16_MAX);
@@ -140,12 +123,14 @@ static uint16_t clip16(uint32_t value)
 static uint32_t add_call(struct inline_walk *walk, const struct die *die, uint32_t parent)
 {
 	uint32_t id = walk->nodes.len;
-	size_t first = walk->ranges.len;
+	size_t first = walk->found.ranges.len;
 	struct dwarf_node node;
 	struct origin origin;
 
-	die_each_range(walk->unit, die, add_range, walk);
-	if (walk->failed || walk->ranges.len == first)
+	walk->found.id = id;
+	die_each_range(walk->unit, die, span_list_add, &walk->found);
+	walk->failed |= walk->found.failed;
+	if (walk->failed || walk->found.ranges.len == first)
 		return SPAN_NONE;
 	origin = find_origin(walk, die);
 	node = (struct dwarf_node){
@@ -162,32 +147,16 @@ static uint32_t add_call(struct inline_walk *walk, const struct die *die, uint32
 	return id;
 }
 
-static bool is_block(uint16_t tag)
-{
-	switch (tag) {
-	case DW_TAG_lexical_block:
-	case DW_TAG_try_block:
-	case DW_TAG_catch_block:
-	case DW_TAG_with_stmt:
-	case DW_TAG_common_block:
-	case DW_TAG_namespace:
-	case DW_TAG_module:
-		return true;
-	default:
-		return false;
-	}
-}
-
 static void walk_calls(struct inline_walk *walk, uint32_t parent, uint32_t depth);
 
 static void walk_call(struct inline_walk *walk, const struct abbrev *abbrev, uint32_t parent,
 		      uint32_t depth)
 {
-	bool block = is_block(abbrev->tag);
+	bool block = die_is_block(abbrev->tag);
 	struct die die;
 
 	die_read(walk->unit, walk->reader, abbrev, &walk->c, &die);
-	walk->depth = depth;
+	walk->found.depth = depth;
 	if (!block)
 		parent = add_call(walk, &die, parent);
 	if (!die.children)
@@ -210,7 +179,7 @@ static void walk_calls(struct inline_walk *walk, uint32_t parent, uint32_t depth
 	}
 	while (!walk->failed && (abbrev = die_next(walk->unit, &walk->c))) {
 		if (abbrev->tag == DW_TAG_inlined_subroutine ||
-		    (abbrev->children && is_block(abbrev->tag)))
+		    (abbrev->children && die_is_block(abbrev->tag)))
 			walk_call(walk, abbrev, parent, depth);
 		else
 			die_skip(walk->unit, abbrev, &walk->c);
@@ -245,7 +214,7 @@ static struct dwarf_inlines *keep(struct inline_walk *walk, const struct origin 
 	*inlines = (struct dwarf_inlines){ .name = own->name, .declared_line = own->line,
 					   .declared_column = clip16(own->column),
 					   .node_count = walk->nodes.len };
-	kept = spans_build(&spans, walk->ranges.data, walk->ranges.len) &&
+	kept = spans_build(&spans, walk->found.ranges.data, walk->found.ranges.len) &&
 	       keep_spans(walk->tables, &inlines->spans, &spans);
 	spans_release(&spans);
 	if (!kept)
@@ -277,7 +246,7 @@ static struct dwarf_inlines *read_function(struct inline_walk *walk, uint64_t pl
 	if (!walk->failed)
 		inlines = keep(walk, &own);
 	vec_free(&walk->nodes);
-	vec_free(&walk->ranges);
+	vec_free(&walk->found.ranges);
 	vec_free(&walk->origins);
 	u64map_release(&walk->origin_by_place);
 	return inlines;
@@ -287,7 +256,7 @@ static void fill(struct dwarf_info *info, struct die_reader *reader, struct aren
 		 size_t index, struct dwarf_function *function)
 {
 	struct inline_walk walk = { .info = info, .reader = reader, .tables = tables,
-				    .ranges_max = 65536 + info->elf.size / 2 };
+				    .found = dwarf_code_ranges(info) };
 
 	walk.unit = die_reader_unit(reader, false, index);
 	if (!walk.unit)

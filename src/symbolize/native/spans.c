@@ -4,7 +4,19 @@
 
 #include <stdlib.h>
 
-#include "../../base/base.h"
+bool span_list_add(void *data, uint64_t start, uint64_t end)
+{
+	struct span_list *list = data;
+	struct span_range range = { start, end, list->depth, list->id };
+
+	if (start < list->low || end > list->high || start >= end)
+		return true;
+	if (list->ranges.len >= list->max)
+		return false;
+	if (!vec_push(&list->ranges, range))
+		list->failed = true;
+	return !list->failed;
+}
 
 static int compare_ranges(const void *a, const void *b)
 {

@@ -18,39 +18,24 @@ struct walk {
 	const struct die_unit *unit;
 	struct cursor c;
 	VEC(struct dwarf_function) functions;
-	VEC(struct span_range) ranges;
-	uint64_t ranges_max;
-	uint32_t depth; /* of the entry whose ranges are being added */
+	struct span_list found;
 	bool enter_types;
 	bool local_classes; /* inside of functions, with functions such as lambdas */
 	bool failed;
 };
 
-/* False when no more are wanted. */
-static bool add_range(void *data, uint64_t start, uint64_t end)
-{
-	struct walk *walk = data;
-	struct span_range range = { start, end, walk->depth, walk->functions.len };
-
-	if (start < walk->info->base || end > walk->info->code_end || start >= end)
-		return true;
-	if (walk->ranges.len >= walk->ranges_max)
-		return false;
-	if (!vec_push(&walk->ranges, range))
-		walk->failed = true;
-	return !walk->failed;
-}
-
 /* Notes a function with code; false when it has none. */
 static bool add_function(struct walk *walk, const struct die *die, uint64_t place)
 {
-	size_t first = walk->ranges.len;
+	size_t first = walk->found.ranges.len;
 	struct dwarf_function function = { .die = place - walk->unit->place.start };
 
-	die_each_range(walk->unit, die, add_range, walk);
-	if (walk->failed || walk->ranges.len == first)
+	walk->found.id = walk->functions.len;
+	die_each_range(walk->unit, die, span_list_add, &walk->found);
+	walk->failed |= walk->found.failed;
+	if (walk->failed || walk->found.ranges.len == first)
 		return false;
-	function.entry = walk->ranges.data[first].low - walk->info->base;
+	function.entry = walk->found.ranges.data[first].low - walk->info->base;
 	if (!vec_push(&walk->functions, function))
 		walk->failed = true;
 	return !walk->failed;
@@ -60,14 +45,6 @@ static bool add_function(struct walk *walk, const struct die *die, uint64_t plac
 static bool is_entered(const struct walk *walk, uint16_t tag, unsigned int nested)
 {
 	switch (tag) {
-	case DW_TAG_lexical_block:
-	case DW_TAG_namespace:
-	case DW_TAG_module:
-	case DW_TAG_try_block:
-	case DW_TAG_catch_block:
-	case DW_TAG_with_stmt:
-	case DW_TAG_common_block:
-		return true;
 	case DW_TAG_class_type:
 	case DW_TAG_structure_type:
 	case DW_TAG_union_type:
@@ -75,7 +52,7 @@ static bool is_entered(const struct walk *walk, uint16_t tag, unsigned int neste
 	case DW_TAG_enumeration_type:
 		return walk->enter_types || (walk->local_classes && nested);
 	default:
-		return false;
+		return die_is_block(tag);
 	}
 }
 
@@ -88,7 +65,7 @@ static void walk_function(struct walk *walk, const struct abbrev *abbrev, uint64
 	bool found;
 
 	die_read(walk->unit, NULL, abbrev, &walk->c, &die);
-	walk->depth = depth;
+	walk->found.depth = depth;
 	found = add_function(walk, &die, place);
 	if (!die.children)
 		return;
@@ -157,7 +134,7 @@ static void *shrink(void *array, size_t size)
 static bool keep_functions(struct dwarf_unit *unit, struct walk *walk)
 {
 	if (walk->failed ||
-	    !spans_build(&unit->spans, walk->ranges.data, walk->ranges.len))
+	    !spans_build(&unit->spans, walk->found.ranges.data, walk->found.ranges.len))
 		return false;
 	unit->spans.starts = shrink(unit->spans.starts, unit->spans.count * sizeof(uint64_t));
 	unit->spans.ids = shrink(unit->spans.ids, unit->spans.count * sizeof(uint32_t));
@@ -172,7 +149,7 @@ static bool fill_functions(struct dwarf_info *info, struct dwarf_unit *unit,
 			   const struct die_unit *from)
 {
 	struct walk walk = { .info = info, .unit = from,
-			     .ranges_max = 65536 + info->elf.size / 2 };
+			     .found = dwarf_code_ranges(info) };
 	const struct abbrev *abbrev;
 	bool filled;
 
@@ -187,7 +164,7 @@ static bool fill_functions(struct dwarf_info *info, struct dwarf_unit *unit,
 	}
 	filled = keep_functions(unit, &walk);
 	vec_free(&walk.functions);
-	vec_free(&walk.ranges);
+	vec_free(&walk.found.ranges);
 	return filled;
 }
 
